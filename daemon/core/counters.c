@@ -1,0 +1,13 @@
+/* The rows of the counter tables, made from the one list in the header. */
+#include "daemon/core/counters.h"
+
+#define TENANT_ROW(name, help) \
+	{#name, help, offsetof(struct tenant_counters, name)},
+#define AGENT_ROW(name, help) \
+	{#name, help, offsetof(struct agent_counters, name)},
+
+const struct counter_row tenant_counter_rows[] = {
+    TENANT_COUNTERS(TENANT_ROW){NULL, NULL, 0}};
+
+const struct counter_row agent_counter_rows[] = {
+    AGENT_COUNTERS(AGENT_ROW){NULL, NULL, 0}};

@@ -1,0 +1,79 @@
+/*
+ * The table of counters: one row gives the field, its name in status output
+ * and its meaning. Whatever prints or documents counters walks this table.
+ */
+#ifndef DAEMON_CORE_COUNTERS_H
+#define DAEMON_CORE_COUNTERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(field, help). Of one tenant. */
+#define TENANT_COUNTERS(X)                                                     \
+	X(operations, "Operations started")                                    \
+	X(selected, "Operations that a server's answer decided")               \
+	X(timeouts, "Operations without an answer in time")                    \
+	X(no_server, "Operations without a known server")                      \
+	X(not_sent, "Operations whose first transmission failed whole")        \
+	X(cancelled, "Operations that their caller gave up")                   \
+	X(requests_sent, "Request datagrams sent")                             \
+	X(replays_sent, "Request datagrams sent in later rounds")              \
+	X(deliveries_sent, "Request datagrams of completion delivery")         \
+	X(reports_sent, "Report datagrams sent")                               \
+	X(send_errors, "Datagrams that the kernel refused")                    \
+	X(answers, "Valid answers to operations in flight")                    \
+	X(answers_duplicate, "Valid answers of a server that had answered")    \
+	X(invalid_truncated, "Datagrams longer than any of the protocol")      \
+	X(invalid_malformed, "Datagrams that are not well formed")             \
+	X(invalid_auth, "Datagrams with another or failing authentication")    \
+	X(invalid_operation, "Datagrams for no operation in flight")           \
+	X(invalid_server, "Datagrams of a server outside the snapshot")        \
+	X(invalid_content, "Answers whose counts or ids differ from asked")    \
+	X(invalid_source, "Answers from another address, under strict_source") \
+	X(source_mismatch, "Accepted answers from another address")            \
+	X(rebind_asked, "Answers that ask for another source port")
+
+/* X(field, help). Of the agent. */
+#define AGENT_COUNTERS(X)                                             \
+	X(connections, "Connections accepted")                        \
+	X(connections_refused, "Connections refused by right or cap") \
+	X(frames_bad, "Connections closed for a malformed frame")     \
+	X(checks, "Checks asked for")                                 \
+	X(allowed, "Checks allowed")                                  \
+	X(denied, "Checks denied")                                    \
+	X(failed, "Checks failed")                                    \
+	X(cancelled, "Checks cancelled")                              \
+	X(permitted, "Checks that permit, whatever the outcome")      \
+	X(failed_validation, "Checks failed: validation")             \
+	X(failed_unknown_rule, "Checks failed: unknown rule")         \
+	X(failed_unauthorised, "Checks failed: unauthorised")         \
+	X(failed_discovery, "Checks failed: discovery")               \
+	X(failed_transport, "Checks failed: transport")               \
+	X(failed_timeout, "Checks failed: timeout")                   \
+	X(failed_overloaded, "Checks failed: overloaded")             \
+	X(failed_draining, "Checks failed: draining")                 \
+	X(failed_interrupted, "Checks failed: interrupted")           \
+	X(reports, "Latency reports taken")                           \
+	X(reports_refused, "Latency reports refused")
+
+#define COUNTER_FIELD(name, help) uint64_t name;
+
+struct tenant_counters {
+	TENANT_COUNTERS(COUNTER_FIELD)
+};
+
+struct agent_counters {
+	AGENT_COUNTERS(COUNTER_FIELD)
+};
+
+struct counter_row {
+	const char *name;
+	const char *help;
+	size_t offset; /* of its uint64_t in the struct */
+};
+
+/* Both end with a row whose name is NULL. */
+extern const struct counter_row tenant_counter_rows[];
+extern const struct counter_row agent_counter_rows[];
+
+#endif
