@@ -1,0 +1,314 @@
+/*
+ * A configuration's life: read, parsed into a new struct, hashed, looked up,
+ * freed with its last reference. Nothing is changed after config_load().
+ */
+#include "daemon/config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/config_hash.h"
+#include "daemon/config_parse.h"
+#include "daemon/message.h"
+#include "proto/err.h"
+#include "proto/packet.h"
+#include "proto/pdu.h"
+
+#define FILE_MAX 4194304 /* bytes of a configuration */
+
+/* The whole of a file, or NULL with errno; EFBIG over FILE_MAX. */
+static char *
+read_file(const char *path, size_t *len)
+{
+	char *text = malloc(FILE_MAX + 1);
+	ssize_t n = 1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int saved;
+
+	*len = 0;
+	while (text != NULL && fd >= 0 && n > 0 && *len <= FILE_MAX) {
+		n = read(fd, text + *len, FILE_MAX + 1 - *len);
+		if (n > 0)
+			*len += (size_t)n;
+		else if (n < 0 && errno == EINTR)
+			n = 1;
+	}
+	saved = *len > FILE_MAX ? EFBIG : errno;
+	if (fd >= 0)
+		close(fd);
+	if (text != NULL && fd >= 0 && n == 0)
+		return text;
+	free(text);
+	errno = saved;
+	return NULL;
+}
+
+struct config *
+config_load(const char *path, char err[CONFIG_ERR_MAX])
+{
+	struct config *config;
+	char *text;
+	size_t len;
+
+	text = read_file(path, &len);
+	if (text == NULL) {
+		message_format(
+		    err, CONFIG_ERR_MAX, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	config = config_parse(text, len, path, err);
+	free(text);
+	return config;
+}
+
+/* What jansson says, less what it quotes: that may be anything at all. */
+static void
+syntax_error(const char *source, json_error_t *error, char *err)
+{
+	char *quoted = strstr(error->text, " near '");
+
+	if (quoted != NULL)
+		*quoted = '\0';
+	message_format(err, CONFIG_ERR_MAX, "%s:%d:%d: %s", source, error->line,
+	    error->column, error->text);
+}
+
+struct config *
+config_parse(
+    const char *text, size_t len, const char *source, char err[CONFIG_ERR_MAX])
+{
+	struct config *config;
+	json_error_t error;
+	json_t *root;
+
+	root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	if (root == NULL) {
+		syntax_error(source, &error, err);
+		return NULL;
+	}
+	config = config_build(root, source, NULL, err);
+	json_decref(root);
+	return config;
+}
+
+struct config *
+config_build(json_t *root, const char *source, const struct walk_alias *aliases,
+    char err[CONFIG_ERR_MAX])
+{
+	struct config *config = calloc(1, sizeof(*config));
+	struct walk w = {
+	    .config = config, .source = source, .aliases = aliases, .err = err};
+	int rc;
+
+	if (config == NULL) {
+		walk_nomem(&w);
+		return NULL;
+	}
+	config->refs = 1;
+	config->source = strdup(source);
+	if (config->source == NULL)
+		rc = walk_nomem(&w);
+	else
+		rc = config_parse_root(&w, root);
+	if (rc == 0)
+		rc = config_hash(&w, root);
+	if (rc != 0) {
+		config_unref(config);
+		return NULL;
+	}
+	return config;
+}
+
+struct config *
+config_ref(struct config *config)
+{
+	config->refs++;
+	return config;
+}
+
+static void
+patterns_fini(struct config_patterns *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->list[i]);
+	free(p->list);
+}
+
+static void
+tenant_fini(struct config_tenant *t)
+{
+	credential_wipe(&t->cred);
+	free(t->name);
+	free(t->dns.name);
+	free(t->servers);
+}
+
+static void
+rule_fini(struct config_rule *r)
+{
+	for (size_t i = 0; i < r->resource_count; i++)
+		free(r->resources[i].bucket);
+	free(r->resources);
+	free(r->guards);
+	free(r->label);
+	free(r->name);
+}
+
+static void
+listener_fini(struct config_listener *l)
+{
+	patterns_fini(&l->rules);
+	patterns_fini(&l->trackers);
+	free(l->uids);
+	free(l->gids);
+	free(l->group);
+	free(l->path);
+	free(l->name);
+}
+
+/* Rows that were only begun are zeros where nothing was read yet. */
+void
+config_unref(struct config *config)
+{
+	if (config == NULL)
+		return;
+	assert(config->refs > 0);
+	if (--config->refs > 0)
+		return;
+	for (size_t i = 0; i < config->tenant_count; i++)
+		tenant_fini(&config->tenants[i]);
+	for (size_t i = 0; i < config->tracker_count; i++)
+		free(config->trackers[i].name);
+	for (size_t i = 0; i < config->rule_count; i++)
+		rule_fini(&config->rules[i]);
+	for (size_t i = 0; i < config->listener_count; i++)
+		listener_fini(&config->listeners[i]);
+	for (size_t i = 0; i < config->warning_count; i++)
+		free(config->warnings[i]);
+	free(config->tenants);
+	free(config->trackers);
+	free(config->rules);
+	free(config->listeners);
+	free(config->warnings);
+	free(config->control.path);
+	free(config->source);
+	free(config);
+}
+
+struct name {
+	const void *bytes;
+	size_t len;
+};
+
+/* The order of strcmp(), which the tables are sorted by. Rows start with
+ * their name. */
+static int
+compare_name(const void *key, const void *row)
+{
+	const struct name *name = key;
+	const char *other = *(char *const *)row;
+	size_t len = strlen(other);
+	int rc = memcmp(name->bytes, other, name->len < len ? name->len : len);
+
+	return rc != 0 ? rc : (name->len > len) - (name->len < len);
+}
+
+static const void *
+find(const void *rows, size_t count, size_t size, const void *bytes, size_t len)
+{
+	struct name name = {len > 0 ? bytes : "", len};
+
+	return count == 0 ? NULL
+			  : bsearch(&name, rows, count, size, compare_name);
+}
+
+const struct config_tenant *
+config_tenant(const struct config *config, const void *name, size_t len)
+{
+	return find(config->tenants, config->tenant_count,
+	    sizeof(*config->tenants), name, len);
+}
+
+const struct config_tracker *
+config_tracker(const struct config *config, const void *name, size_t len)
+{
+	return find(config->trackers, config->tracker_count,
+	    sizeof(*config->trackers), name, len);
+}
+
+const struct config_rule *
+config_rule(const struct config *config, const void *name, size_t len)
+{
+	return find(config->rules, config->rule_count, sizeof(*config->rules),
+	    name, len);
+}
+
+bool
+config_allows(
+    const struct config_patterns *patterns, const void *name, size_t len)
+{
+	char text[CONFIG_NAME_MAX + 1];
+	bool plain = len < sizeof(text) && memchr(name, '\0', len) == NULL;
+
+	if (plain) {
+		memcpy(text, name, len);
+		text[len] = '\0';
+	}
+	for (size_t i = 0; i < patterns->count; i++) {
+		if (strcmp(patterns->list[i], "*") == 0 ||
+		    (plain && fnmatch(patterns->list[i], text, 0) == 0))
+			return true;
+	}
+	return false;
+}
+
+uint32_t
+config_max_horizon_ms(const struct config *config)
+{
+	uint32_t max = 0;
+
+	for (size_t i = 0; i < config->tenant_count; i++) {
+		if (config->tenants[i].plan.ttl_ms > max)
+			max = config->tenants[i].plan.ttl_ms;
+	}
+	return max;
+}
+
+/* Asks the encoder, so that no layout is written down twice. */
+size_t
+config_request_size(const struct config_tenant *tenant, size_t guards,
+    size_t resources, size_t label_len)
+{
+	static const uint8_t label[PDU_LABEL_MAX];
+	struct pdu_rate rate = {.guard_count = guards,
+	    .resource_count = resources,
+	    .label = label,
+	    .label_len = label_len};
+	uint8_t pdu[4096]; /* more than all the blocks there can be */
+	size_t len;
+
+	if (label_len > PDU_LABEL_MAX ||
+	    pdu_encode_request(
+		tenant->profile, &rate, pdu, sizeof(pdu), &len) != 0)
+		return SIZE_MAX;
+	return packet_overhead(tenant->cred.auth) + len;
+}
+
+bool
+config_allows_buffer(const struct config_tenant *tenant, uint32_t buffer_size)
+{
+	return tenant->profile != PROFILE_V1 ||
+	       buffer_size <= tenant->cred.quotas.latency_buffer;
+}
+
+bool
+config_allows_window(const struct config_tenant *tenant, uint32_t window_ms)
+{
+	return window_ms <= tenant->cred.quotas.rate_window_ms;
+}

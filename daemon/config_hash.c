@@ -1,0 +1,96 @@
+/*
+ * What is hashed: the JSON without its comments, keys sorted, no white space,
+ * and a NUL; then for each tenant, in the order of their names, what its key
+ * adds: key_id u64, auth u8, profile u8. So texts that differ in order, space
+ * and comments alone have equal hashes, another key has another.
+ */
+#include "daemon/config_hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/message.h"
+#include "proto/err.h"
+#include "proto/id.h"
+#include "proto/writer.h"
+
+#define TENANT_LEN 10
+
+/* A copy without comments, or NULL without memory. What was parsed is only
+ * a few levels deep. */
+static json_t *
+without_comments(json_t *json)
+{
+	const char *name;
+	json_t *value, *copy;
+	size_t i;
+	int rc = 0;
+
+	if (!json_is_object(json) && !json_is_array(json))
+		return json_incref(json);
+	copy = json_is_object(json) ? json_object() : json_array();
+	if (copy == NULL)
+		return NULL;
+	json_object_foreach(json, name, value)
+	{
+		if (!walk_is_comment(name))
+			rc |= json_object_set_new(
+			    copy, name, without_comments(value));
+	}
+	json_array_foreach(json, i, value) rc |=
+	    json_array_append_new(copy, without_comments(value));
+	if (rc != 0) {
+		json_decref(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+static int
+digest(struct walk *w, const uint8_t *bytes, size_t len)
+{
+	struct id_hash *h = id_hash_new();
+	int rc =
+	    h == NULL ? RLA_ECRYPTO : id_digest(h, bytes, len, w->config->hash);
+
+	id_hash_free(h);
+	if (rc != 0)
+		message_format(w->err, CONFIG_ERR_MAX,
+		    "%s: the crypto library has no BLAKE2s (a provider for "
+		    "FIPS only?)",
+		    w->source);
+	return rc;
+}
+
+int
+config_hash(struct walk *w, json_t *root)
+{
+	const struct config *c = w->config;
+	json_t *plain = without_comments(root);
+	char *text = plain == NULL
+			 ? NULL
+			 : json_dumps(plain, JSON_COMPACT | JSON_SORT_KEYS);
+	size_t len = text == NULL ? 0 : strlen(text) + 1;
+	size_t size = len + c->tenant_count * TENANT_LEN;
+	uint8_t *bytes = text == NULL ? NULL : malloc(size);
+	struct writer out;
+	int rc;
+
+	if (bytes == NULL) {
+		rc = walk_nomem(w);
+		goto out;
+	}
+	writer_init(&out, bytes, size);
+	writer_bytes(&out, text, len);
+	for (size_t i = 0; i < c->tenant_count; i++) {
+		writer_u64(&out, c->tenants[i].cred.key_id);
+		writer_u8(&out, (uint8_t)c->tenants[i].cred.auth);
+		writer_u8(&out, (uint8_t)c->tenants[i].profile);
+	}
+	rc = digest(w, bytes, writer_len(&out));
+out:
+	free(bytes);
+	free(text);
+	json_decref(plain);
+	return rc;
+}

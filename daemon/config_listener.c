@@ -1,0 +1,312 @@
+/*
+ * Listeners and the control socket. Paths are distinct, groups are resolved
+ * here: a reload that names an unknown group fails and keeps what runs.
+ */
+#include "daemon/config_parse.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/err.h"
+
+#define DEFAULT_PATH    "/run/rl-agent/agent.sock"
+#define CONTROL_FILE    "control.sock"
+#define GROUP_NAME_MAX  255
+#define GROUP_BYTES_MAX 1048576          /* members included */
+#define ID_MAX          (UINT32_MAX - 1) /* -1 means "no change" to chown */
+#define CONNECTIONS_MAX 65536
+#define INFLIGHT_MAX    1048576
+
+static int
+parse_pattern(struct walk *w, json_t *json, void *row)
+{
+	return walk_text(w, json, 1, CONFIG_NAME_MAX, row);
+}
+
+static void
+free_patterns(struct config_patterns *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->list[i]);
+	free(p->list);
+	*p = (struct config_patterns){0, NULL};
+}
+
+/* Replaces the patterns, whose default is "*". */
+static int
+parse_patterns(struct walk *w, json_t *json, void *where)
+{
+	struct config_patterns *p = where;
+	size_t count;
+	int rc;
+
+	rc = walk_count(w, json, JSON_ARRAY, 0, CONFIG_MAX_PATTERNS, &count);
+	if (rc != 0)
+		return rc;
+	free_patterns(p);
+	if (count == 0)
+		return 0;
+	p->list = calloc(count, sizeof(*p->list));
+	if (p->list == NULL)
+		return walk_nomem(w);
+	return walk_items(
+	    w, json, p->list, sizeof(*p->list), &p->count, parse_pattern);
+}
+
+static int
+default_patterns(struct walk *w, struct config_patterns *p)
+{
+	p->list = calloc(1, sizeof(*p->list));
+	if (p->list == NULL)
+		return walk_nomem(w);
+	p->count = 1;
+	p->list[0] = strdup("*");
+	return p->list[0] == NULL ? walk_nomem(w) : 0;
+}
+
+/* Patterns of things that there are none of yet: only the default. */
+static int
+parse_later_patterns(struct walk *w, json_t *json, void *where)
+{
+	struct config_patterns p = {0, NULL};
+	int rc = parse_patterns(w, json, &p);
+
+	(void)where;
+	if (rc == 0 && (p.count != 1 || strcmp(p.list[0], "*") != 0))
+		rc = walk_fail(w, "not yet supported");
+	free_patterns(&p);
+	return rc;
+}
+
+/* uid_t and gid_t are 32 bits wide here, so one reader does for both. */
+_Static_assert(sizeof(uid_t) == sizeof(uint32_t), "uid_t");
+_Static_assert(sizeof(gid_t) == sizeof(uint32_t), "gid_t");
+
+static int
+parse_id(struct walk *w, json_t *json, void *row)
+{
+	return walk_u32(w, json, 0, ID_MAX, row);
+}
+
+static int
+parse_ids(struct walk *w, json_t *json, uint32_t **ids, size_t *done)
+{
+	size_t count;
+	int rc;
+
+	rc = walk_count(w, json, JSON_ARRAY, 0, CONFIG_MAX_IDS, &count);
+	if (rc != 0 || count == 0)
+		return rc;
+	*ids = calloc(count, sizeof(**ids));
+	if (*ids == NULL)
+		return walk_nomem(w);
+	return walk_items(w, json, *ids, sizeof(**ids), done, parse_id);
+}
+
+/* where is the struct config_listener, here and below. */
+static int
+parse_uids(struct walk *w, json_t *json, void *where)
+{
+	struct config_listener *l = where;
+
+	return parse_ids(w, json, &l->uids, &l->uid_count);
+}
+
+static int
+parse_gids(struct walk *w, json_t *json, void *where)
+{
+	struct config_listener *l = where;
+
+	return parse_ids(w, json, &l->gids, &l->gid_count);
+}
+
+/* getgrnam_r() wants room for every member of the group: let it grow. */
+static int
+find_group(const char *name, gid_t *gid)
+{
+	struct group entry, *found = NULL;
+	size_t size = 1024;
+	char *room = NULL, *more;
+	int rc;
+
+	do {
+		size *= 2;
+		more = realloc(room, size);
+		if (more == NULL) {
+			free(room);
+			return RLA_ENOMEM;
+		}
+		room = more;
+		rc = getgrnam_r(name, &entry, room, size, &found);
+	} while (rc == ERANGE && size < GROUP_BYTES_MAX);
+	if (found != NULL)
+		*gid = entry.gr_gid;
+	free(room);
+	return found != NULL ? 0 : RLA_ENOENT;
+}
+
+static int
+parse_group(struct walk *w, json_t *json, void *where)
+{
+	struct config_listener *l = where;
+	int rc = walk_text(w, json, 1, GROUP_NAME_MAX, &l->group);
+
+	if (rc != 0)
+		return rc;
+	rc = find_group(l->group, &l->gid);
+	if (rc == RLA_ENOMEM)
+		return walk_nomem(w);
+	return rc == 0 ? 0 : walk_fail(w, "no group has this name");
+}
+
+static const struct walk_key listener_keys[] = {
+    {.name = "path",
+	.kind = WALK_PATH,
+	.offset = offsetof(struct config_listener, path)},
+    {.name = "mode",
+	.kind = WALK_MODE,
+	.offset = offsetof(struct config_listener, mode)},
+    {.name = "group",
+	.kind = WALK_FUNC,
+	.offset = 0,
+	.null_ok = true,
+	.func = parse_group},
+    {.name = "rules",
+	.kind = WALK_FUNC,
+	.offset = offsetof(struct config_listener, rules),
+	.func = parse_patterns},
+    {.name = "limiters", .kind = WALK_FUNC, .func = parse_later_patterns},
+    {.name = "error_controls", .kind = WALK_FUNC, .func = parse_later_patterns},
+    {.name = "trackers",
+	.kind = WALK_FUNC,
+	.offset = offsetof(struct config_listener, trackers),
+	.func = parse_patterns},
+    {.name = "adhoc",
+	.kind = WALK_BOOL,
+	.offset = offsetof(struct config_listener, adhoc)},
+    {.name = "uids", .kind = WALK_FUNC, .offset = 0, .func = parse_uids},
+    {.name = "gids", .kind = WALK_FUNC, .offset = 0, .func = parse_gids},
+    {.name = "max_connections",
+	.kind = WALK_U32,
+	.offset = offsetof(struct config_listener, max_connections),
+	.min = 1,
+	.max = CONNECTIONS_MAX},
+    {.name = "max_inflight",
+	.kind = WALK_U32,
+	.offset = offsetof(struct config_listener, max_inflight),
+	.min = 1,
+	.max = INFLIGHT_MAX},
+    {.name = NULL},
+};
+
+/* The rows before this one have their paths. */
+static int
+check_path(struct walk *w, const struct config_listener *l)
+{
+	for (const struct config_listener *o = w->config->listeners; o < l;
+	     o++) {
+		if (strcmp(o->path, l->path) == 0) {
+			walk_enter(w, "path");
+			return walk_fail(
+			    w, "is the path of listener %s, too", o->name);
+		}
+	}
+	return 0;
+}
+
+static int
+parse_listener(struct walk *w, json_t *json, void *row)
+{
+	struct config_listener *l = row;
+	int rc;
+
+	l->mode = 0660;
+	l->gid = (gid_t)-1;
+	l->adhoc = true;
+	l->max_connections = 1024;
+	l->max_inflight = 16384;
+	rc = default_patterns(w, &l->rules);
+	if (rc == 0)
+		rc = default_patterns(w, &l->trackers);
+	if (rc == 0)
+		rc = walk_object(w, json, listener_keys, l);
+	if (rc == 0 && l->path == NULL) {
+		l->path = strdup(DEFAULT_PATH);
+		if (l->path == NULL)
+			rc = walk_nomem(w);
+	}
+	return rc == 0 ? check_path(w, l) : rc;
+}
+
+int
+config_parse_listeners(struct walk *w, json_t *json)
+{
+	struct config *c = w->config;
+	size_t count;
+	int rc;
+
+	rc = walk_count(w, json, JSON_OBJECT, 1, CONFIG_MAX_LISTENERS, &count);
+	if (rc != 0)
+		return rc;
+	c->listeners = calloc(count, sizeof(*c->listeners));
+	if (c->listeners == NULL)
+		return walk_nomem(w);
+	return walk_rows(w, json, c->listeners, sizeof(*c->listeners),
+	    &c->listener_count, parse_listener);
+}
+
+static const struct walk_key control_keys[] = {
+    {.name = "path",
+	.kind = WALK_PATH,
+	.offset = offsetof(struct config_control, path),
+	.null_ok = true},
+    {.name = "mode",
+	.kind = WALK_MODE,
+	.offset = offsetof(struct config_control, mode)},
+    {.name = NULL},
+};
+
+/* Beside the first listener, where rlctl looks for it. */
+static int
+resolve_control_path(struct walk *w, struct config_control *control)
+{
+	const char *first = w->config->listeners[0].path;
+	int dir = (int)(strrchr(first, '/') + 1 - first);
+
+	if (control->path == NULL &&
+	    asprintf(&control->path, "%.*s%s", dir, first, CONTROL_FILE) < 0) {
+		control->path = NULL;
+		return walk_nomem(w);
+	}
+	if (strlen(control->path) > WALK_SOCKET_MAX)
+		return walk_fail(w,
+		    "the default, beside the first listener, is longer than "
+		    "%d bytes",
+		    WALK_SOCKET_MAX);
+	return 0;
+}
+
+int
+config_parse_control(struct walk *w, json_t *json)
+{
+	struct config *c = w->config;
+	size_t mark = walk_enter(w, "control");
+	int rc;
+
+	c->control.mode = 0600;
+	rc = json == NULL ? 0 : walk_object(w, json, control_keys, &c->control);
+	if (rc != 0)
+		return rc;
+	walk_enter(w, "path");
+	rc = resolve_control_path(w, &c->control);
+	for (size_t i = 0; i < c->listener_count && rc == 0; i++) {
+		if (strcmp(c->listeners[i].path, c->control.path) == 0)
+			rc = walk_fail(w, "is the path of listener %s, too",
+			    c->listeners[i].name);
+	}
+	walk_leave(w, mark);
+	return rc;
+}

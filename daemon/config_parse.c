@@ -1,0 +1,194 @@
+/*
+ * The root of the configuration. Sections are collected first and read in the
+ * order of their references, whatever their order in the file: tenants,
+ * trackers, rules, listeners, the control socket.
+ */
+#include "daemon/config_parse.h"
+
+#include <string.h>
+
+#include "proto/err.h"
+
+#define INFLIGHT_MAX    1048576
+#define CONNECTIONS_MAX 65536
+
+struct root {
+	json_t *tenants; /* all borrowed; NULL when absent */
+	json_t *trackers;
+	json_t *rules;
+	json_t *listeners;
+	json_t *control;
+};
+
+static const char *const failure_words[] = {"open", "closed", NULL};
+static const char *const level_words[] = {
+    "error", "warning", "info", "debug", NULL};
+
+/* WALK_WORD stores an index where the configuration holds the enum. */
+_Static_assert(sizeof(enum config_level) == sizeof(int), "WALK_WORD");
+_Static_assert(sizeof(enum config_failure) == sizeof(int), "WALK_WORD");
+_Static_assert(FAILURE_OPEN == 0 && FAILURE_CLOSED == 1, "failure_words");
+_Static_assert(LEVEL_ERROR == 0 && LEVEL_DEBUG == 3, "level_words");
+
+/* Accepts the object when it names nothing. */
+static int
+parse_later(struct walk *w, json_t *json, void *where)
+{
+	size_t count;
+	int rc = walk_count(w, json, JSON_OBJECT, 0, SIZE_MAX, &count);
+
+	(void)where;
+	if (rc == 0 && count > 0)
+		rc = walk_fail(w, "not yet supported");
+	return rc;
+}
+
+static int
+parse_local(struct walk *w, json_t *json, void *where)
+{
+	(void)json;
+	(void)where;
+	return walk_fail(w, "not yet supported");
+}
+
+static const struct walk_key failure_keys[] = {
+    {.name = "local", .kind = WALK_FUNC, .func = parse_local},
+    {.name = NULL},
+};
+
+int
+config_parse_failure(struct walk *w, json_t *json, void *where)
+{
+	const struct walk_key word = {
+	    .kind = WALK_WORD, .words = failure_words};
+	size_t count;
+
+	if (!json_is_object(json))
+		return walk_value(w, json, &word, where);
+	if (walk_count(w, json, JSON_OBJECT, 1, 1, &count) != 0)
+		return RLA_EINVAL;
+	return walk_object(w, json, failure_keys, where);
+}
+
+static const struct walk_key limits_keys[] = {
+    {.name = "max_inflight",
+	.kind = WALK_U32,
+	.offset = offsetof(struct config_limits, max_inflight),
+	.min = 1,
+	.max = INFLIGHT_MAX},
+    {.name = "max_inflight_per_uid",
+	.kind = WALK_U32,
+	.offset = offsetof(struct config_limits, max_inflight_per_uid),
+	.min = 1,
+	.max = INFLIGHT_MAX},
+    {.name = "max_connections_per_uid",
+	.kind = WALK_U32,
+	.offset = offsetof(struct config_limits, max_connections_per_uid),
+	.min = 1,
+	.max = CONNECTIONS_MAX},
+    {.name = NULL},
+};
+
+/* where is the struct root, which has no room for these: w->config has. */
+static int
+parse_limits(struct walk *w, json_t *json, void *where)
+{
+	(void)where;
+	return walk_object(w, json, limits_keys, &w->config->limits);
+}
+
+static const struct walk_key log_keys[] = {
+    {.name = "level",
+	.kind = WALK_WORD,
+	.offset = offsetof(struct config, level),
+	.words = level_words},
+    {.name = NULL},
+};
+
+static int
+parse_log(struct walk *w, json_t *json, void *where)
+{
+	(void)where;
+	return walk_object(w, json, log_keys, w->config);
+}
+
+static const struct walk_key root_keys[] = {
+    {.name = "tenants",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct root, tenants),
+	.required = true},
+    {.name = "trackers",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct root, trackers)},
+    {.name = "rules", .kind = WALK_RAW, .offset = offsetof(struct root, rules)},
+    {.name = "limiters", .kind = WALK_FUNC, .func = parse_later},
+    {.name = "error_controls", .kind = WALK_FUNC, .func = parse_later},
+    {.name = "listeners",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct root, listeners)},
+    {.name = "control",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct root, control)},
+    {.name = "gateway", .kind = WALK_FUNC, .func = parse_later},
+    {.name = "limits", .kind = WALK_FUNC, .func = parse_limits},
+    {.name = "log", .kind = WALK_FUNC, .func = parse_log},
+    {.name = NULL},
+};
+
+/* An absent section has nothing to say; listeners have a default. */
+static int
+section(struct walk *w, const char *name, json_t *json,
+    int (*parse)(struct walk *w, json_t *json))
+{
+	size_t mark;
+	int rc;
+
+	if (json == NULL)
+		return 0;
+	mark = walk_enter(w, name);
+	rc = parse(w, json);
+	walk_leave(w, mark);
+	return rc;
+}
+
+static int
+default_listeners(struct walk *w)
+{
+	json_t *json = json_pack("{s:{}}", "main");
+	int rc;
+
+	if (json == NULL)
+		return walk_nomem(w);
+	rc = section(w, "listeners", json, config_parse_listeners);
+	json_decref(json);
+	return rc;
+}
+
+int
+config_parse_root(struct walk *w, json_t *root)
+{
+	struct root r = {NULL, NULL, NULL, NULL, NULL};
+	struct config *c = w->config;
+	int rc;
+
+	c->level = LEVEL_INFO;
+	c->limits = (struct config_limits){
+	    .max_inflight = 65536,
+	    .max_inflight_per_uid = 16384,
+	    .max_connections_per_uid = 512,
+	};
+	rc = walk_object(w, root, root_keys, &r);
+	if (rc == 0)
+		rc = section(w, "tenants", r.tenants, config_parse_tenants);
+	if (rc == 0)
+		rc = section(w, "trackers", r.trackers, config_parse_trackers);
+	if (rc == 0)
+		rc = section(w, "rules", r.rules, config_parse_rules);
+	if (rc == 0)
+		rc = r.listeners == NULL ? default_listeners(w)
+					 : section(w, "listeners", r.listeners,
+					       config_parse_listeners);
+	if (rc == 0)
+		rc = config_parse_control(w, r.control);
+	return rc;
+}

@@ -1,0 +1,51 @@
+/*
+ * The parts of the configuration's parser, in the order they run: the root
+ * hands each section to the file that knows it, tables are sorted as soon as
+ * they are read, and references are resolved against what was read before.
+ */
+#ifndef DAEMON_CONFIG_PARSE_H
+#define DAEMON_CONFIG_PARSE_H
+
+#include "daemon/config_walk.h"
+
+/* Caps that no key and no datagram sets. */
+#define CONFIG_MAX_TENANTS   64
+#define CONFIG_MAX_TRACKERS  4096
+#define CONFIG_MAX_RULES     4096
+#define CONFIG_MAX_LISTENERS 64
+#define CONFIG_MAX_PATTERNS  256
+#define CONFIG_MAX_IDS       256 /* uids or gids of a listener */
+
+/* The table entry of a u32 that must not be 0. */
+#define WALK_POSITIVE(key, type, field)                                      \
+	{                                                                    \
+		.name = (key), .kind = WALK_U32,                             \
+		.offset = offsetof(type, field), .min = 1, .max = UINT32_MAX \
+	}
+
+/*
+ * A configuration from parsed JSON, with one reference; NULL with err set.
+ * Borrows everything.
+ */
+struct config *config_build(json_t *root, const char *source,
+    const struct walk_alias *aliases, char err[CONFIG_ERR_MAX]);
+
+/* All return 0, or a negative number with the error written. */
+int config_parse_root(struct walk *w, json_t *root);
+int config_parse_tenants(struct walk *w, json_t *json);
+int config_parse_dns(struct walk *w, json_t *json, void *where);
+int config_parse_servers(
+    struct walk *w, json_t *json, struct config_tenant *tenant);
+int config_parse_policy(struct walk *w, json_t *json, void *where);
+int config_parse_trackers(struct walk *w, json_t *json);
+/* Only known placeholders, braces in pairs: the name under the cursor. */
+int config_check_template(struct walk *w, const char *name);
+int config_parse_rules(struct walk *w, json_t *json);
+int config_parse_listeners(struct walk *w, json_t *json);
+/* The default is resolved beside the first listener; paths must differ. */
+int config_parse_control(struct walk *w, json_t *json);
+
+/* "open" or "closed"; where is an enum config_failure. A WALK_FUNC. */
+int config_parse_failure(struct walk *w, json_t *json, void *where);
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * Tenants: the key, the profile it means, its policy held to the key's
+ * deduplication limit. Rows are sorted by name once they are all read.
+ */
+#include "daemon/config_parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/config_key.h"
+
+enum { PROFILE_WORD_AUTO, PROFILE_WORD_V1, PROFILE_WORD_V2 };
+static const char *const profile_words[] = {"auto", "v1", "v2", NULL};
+
+/* A tenant while it is read: what its key resolves is still open. */
+struct draft {
+	struct config_tenant tenant;
+	json_t *servers; /* borrowed */
+	int profile;
+	int strict_source;
+};
+
+static const struct walk_key tenant_keys[] = {
+    {.name = "key",
+	.kind = WALK_FUNC,
+	.offset = offsetof(struct draft, tenant.cred),
+	.required = true,
+	.func = config_key_parse},
+    {.name = "profile",
+	.kind = WALK_WORD,
+	.offset = offsetof(struct draft, profile),
+	.words = profile_words},
+    {.name = "dns",
+	.kind = WALK_FUNC,
+	.offset = offsetof(struct draft, tenant.dns),
+	.func = config_parse_dns},
+    {.name = "servers",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct draft, servers)},
+    {.name = "strict_source",
+	.kind = WALK_TRI,
+	.offset = offsetof(struct draft, strict_source)},
+    {.name = "on_failure",
+	.kind = WALK_FUNC,
+	.offset = offsetof(struct draft, tenant.on_failure),
+	.func = config_parse_failure},
+    {.name = "policy",
+	.kind = WALK_FUNC,
+	.offset = offsetof(struct draft, tenant.policy),
+	.func = config_parse_policy},
+    {.name = NULL},
+};
+
+static int
+read_servers(struct walk *w, struct draft *d)
+{
+	const struct config_dns *dns = &d->tenant.dns;
+	size_t mark;
+	int rc;
+
+	if (d->servers == NULL)
+		return 0;
+	mark = walk_enter(w, "servers");
+	rc = config_parse_servers(w, d->servers, &d->tenant);
+	if (rc == 0 && d->tenant.server_count > 0 &&
+	    (dns->name != NULL || dns->nameserver_count > 0))
+		rc = walk_fail(w, "cannot be given together with dns.%s",
+		    dns->name != NULL ? "name" : "nameservers");
+	walk_leave(w, mark);
+	return rc;
+}
+
+/* The specification, section 9.3.1: never another replay contract than asked
+ * for, so a horizon over the key's limit is refused, not shortened. */
+static int
+resolve_policy(struct walk *w, struct config_tenant *t)
+{
+	size_t mark = walk_enter(w, "policy");
+	const char *why = NULL;
+	int rc = 0;
+
+	if (policy_plan_init(&t->plan, &t->policy, &why) != 0)
+		rc = walk_fail(w, "%s", why);
+	else if (!credential_allows_ttl(&t->cred, t->plan.ttl_ms))
+		rc = walk_fail(w,
+		    "its horizon of %u ms is over the key's deduplication "
+		    "limit of %u ms",
+		    t->plan.ttl_ms, t->cred.quotas.dedup_ttl_ms);
+	walk_leave(w, mark);
+	return rc;
+}
+
+static int
+resolve(struct walk *w, struct draft *d)
+{
+	struct config_tenant *t = &d->tenant;
+	char name[CREDENTIAL_DNS_MAX];
+
+	switch (d->profile) {
+	case PROFILE_WORD_V1:
+		t->profile = PROFILE_V1;
+		break;
+	case PROFILE_WORD_V2:
+		t->profile = PROFILE_V2;
+		break;
+	default:
+		t->profile = credential_profile(&t->cred);
+		break;
+	}
+	t->strict_source = d->strict_source < 0 ? t->cred.auth != AUTH_AES
+						: d->strict_source == 1;
+	if (t->dns.name == NULL) {
+		credential_dns_name(&t->cred, name);
+		t->dns.name = strdup(name);
+		if (t->dns.name == NULL)
+			return walk_nomem(w);
+	}
+	return resolve_policy(w, t);
+}
+
+/* The row takes what was read whether it is whole or not: it frees it. */
+static int
+parse_tenant(struct walk *w, json_t *json, void *row)
+{
+	struct config_tenant *tenant = row;
+	struct draft d = {.tenant = *tenant, .strict_source = -1};
+	int rc;
+
+	d.tenant.dns = (struct config_dns){
+	    .refresh_ms = 300000,
+	    .forced_min_ms = 1000,
+	    .jitter_ms = 0,
+	    .timeout_ms = 1000,
+	};
+	d.tenant.on_failure = FAILURE_OPEN;
+	policy_defaults(&d.tenant.policy);
+	rc = walk_object(w, json, tenant_keys, &d);
+	if (rc == 0)
+		rc = read_servers(w, &d);
+	if (rc == 0)
+		rc = resolve(w, &d);
+	*tenant = d.tenant;
+	credential_wipe(&d.tenant.cred);
+	return rc;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct config_tenant *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+int
+config_parse_tenants(struct walk *w, json_t *json)
+{
+	struct config *c = w->config;
+	size_t count;
+	int rc;
+
+	rc = walk_count(w, json, JSON_OBJECT, 1, CONFIG_MAX_TENANTS, &count);
+	if (rc != 0)
+		return rc;
+	c->tenants = calloc(count, sizeof(*c->tenants));
+	if (c->tenants == NULL)
+		return walk_nomem(w);
+	rc = walk_rows(w, json, c->tenants, sizeof(*c->tenants),
+	    &c->tenant_count, parse_tenant);
+	if (rc == 0)
+		qsort(c->tenants, count, sizeof(*c->tenants), by_name);
+	return rc;
+}

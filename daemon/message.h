@@ -1,0 +1,18 @@
+/*
+ * Lines for people: errors, warnings, the log, the text of a failed check.
+ * Whatever went into one, it is a single line of UTF-8 without control
+ * characters, cut between characters, and holds no API key: text that looks
+ * like one keeps its type only.
+ */
+#ifndef DAEMON_MESSAGE_H
+#define DAEMON_MESSAGE_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+void message_format(char *out, size_t cap, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void message_vformat(char *out, size_t cap, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * Names to wire requests: rules and ad-hoc checks become guard and resource
+ * blocks with content-defined ids. Rules are compiled once per configuration;
+ * ids without placeholders are computed then, the rest per check.
+ */
+#ifndef DAEMON_RULES_H
+#define DAEMON_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/config.h"
+#include "proto/id.h"
+#include "proto/ipc.h"
+#include "proto/pdu.h"
+
+/* A name, a sentence and a NUL; less than IPC_MAX_TEXT. */
+#define RULES_TEXT_MAX 400
+
+/* What the kernel and the socket say of the caller. */
+struct rules_caller {
+	uid_t uid;
+	gid_t gid;
+	const char *listener;
+	const uint8_t *key; /* NULL: none given */
+	size_t key_len;
+};
+
+/*
+ * A logical request, ready to be encoded: blocks, label, and each block's
+ * name for messages. Names borrow name_room or the configuration; the label
+ * borrows the configuration or the ad-hoc check. Keep rate as it was asked: a
+ * response uses the slots of limit and tokens for other things.
+ */
+struct rules_request {
+	struct pdu_rate rate; /* dedup_ttl_ms not set */
+	struct ipc_str guard_names[PDU_MAX_GUARDS];
+	struct ipc_str resource_names[PDU_MAX_RESOURCES];
+	size_t room_used; /* bytes of name_room, a request being built */
+	uint8_t name_room[PDU_MAX_BLOCKS * (CONFIG_NAME_MAX + 1)];
+};
+
+struct rules; /* one configuration's compiled rules; borrows it */
+
+/* NULL without memory, or when the crypto library has no BLAKE2s. */
+struct rules *rules_new(const struct config *config);
+void rules_free(struct rules *rules);
+
+/*
+ * Builds the request of a rule for this caller; tokens multiplies (0 or over
+ * 65535 after multiplying: refused). Returns 0, or RLA_EINVAL, RLA_EQUOTA,
+ * RLA_ETOOBIG or RLA_ECRYPTO with a one-line text of what and where. Nothing
+ * is sent on an error.
+ */
+int rules_build(struct rules *rules, const struct config_rule *rule,
+    const struct rules_caller *caller, uint32_t tokens,
+    struct rules_request *out, char text[RULES_TEXT_MAX]);
+
+/* The same for an ad-hoc check of a tenant. Names are taken as they are. */
+int rules_build_adhoc(struct rules *rules, const struct config_tenant *tenant,
+    const struct ipc_check_adhoc *check, struct rules_request *out,
+    char text[RULES_TEXT_MAX]);
+
+/* A latency sample for a configured or an ad-hoc tracker. */
+int rules_build_report(struct rules *rules, const struct config_tenant *tenant,
+    const struct config_tracker *tracker, const struct rules_caller *caller,
+    uint32_t latency_ms, struct pdu_sample *out, char text[RULES_TEXT_MAX]);
+int rules_build_report_adhoc(struct rules *rules,
+    const struct config_tenant *tenant, const struct ipc_report_adhoc *report,
+    struct pdu_sample *out, char text[RULES_TEXT_MAX]);
+
+/*
+ * How long until a denied resource could be granted, in ms: an estimate from
+ * continuous refill, deficit tokens at limit per window. 0 for no deficit.
+ */
+uint32_t rules_retry_after_ms(
+    uint32_t window_ms, uint32_t limit, uint32_t deficit);
+
+#endif
