@@ -1,0 +1,58 @@
+/*
+ * One tenant's discovery: SRV, then A and AAAA of each target, refreshed by
+ * TTL, retried with back-off, forced on demand; the last good membership is
+ * served stale while a refresh fails, and an empty answer must be confirmed
+ * before it removes members. Owns its resolver; reports new snapshots.
+ */
+#ifndef DAEMON_DISCOVERY_H
+#define DAEMON_DISCOVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/config.h"
+#include "daemon/core/members.h"
+#include "daemon/io/loop.h"
+#include "proto/random.h"
+
+enum discovery_state {
+	DISCOVERY_IDLE,        /* static servers: nothing to do */
+	DISCOVERY_RUNNING,     /* the first answer is not in */
+	DISCOVERY_READY,       /* members are known, maybe being refreshed */
+	DISCOVERY_UNAVAILABLE, /* no member is known; a retry is due */
+};
+
+/* Lends the snapshot; members_ref() to keep it. Not called when equal. */
+typedef void discovery_fn(void *arg, struct members *members);
+
+struct discovery;
+
+/*
+ * Starts at once: with static servers the first snapshot is reported from a
+ * deferred task, else when the first SRV round is complete. Borrows tenant,
+ * loop and random for its life. NULL without memory.
+ */
+struct discovery *discovery_new(struct loop *loop, struct random_pool *random,
+    const struct config_tenant *tenant, discovery_fn *fn, void *arg);
+void discovery_free(struct discovery *d); /* takes NULL */
+
+/* Asks for a refresh soon; paced by forced_min_ms and jitter_ms. */
+void discovery_force(struct discovery *d);
+
+enum discovery_state discovery_state(const struct discovery *d);
+
+struct discovery_counters {
+	uint64_t refreshes; /* rounds begun */
+	uint64_t forced;
+	uint64_t failures;          /* rounds that brought nothing usable */
+	uint64_t bad_targets;       /* SRV targets without a server id */
+	uint64_t missing_addresses; /* targets whose addresses failed */
+	uint64_t changes;           /* snapshots reported */
+};
+const struct discovery_counters *discovery_counters(const struct discovery *d);
+/* Why the last round failed, or "" when it did not; for status. */
+const char *discovery_error(const struct discovery *d);
+/* loop_now() time of the next round, or POLICY_NEVER. */
+int64_t discovery_next(const struct discovery *d);
+
+#endif

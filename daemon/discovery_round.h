@@ -1,0 +1,54 @@
+/*
+ * One round of discovery: SRV, then A and AAAA of each distinct target at
+ * once, to the targets that the next snapshot is built from. It decides
+ * nothing about time; discovery does. Owned by discovery.
+ */
+#ifndef DAEMON_DISCOVERY_ROUND_H
+#define DAEMON_DISCOVERY_ROUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/core/members.h"
+#include "daemon/io/dns.h"
+
+#define DISCOVERY_ERROR_MAX (DNS_MAX_NAME + 64)
+
+enum discovery_verdict {
+	DISCOVERY_FOUND, /* at least one target has an address */
+	DISCOVERY_EMPTY, /* DNS says that there is no server */
+	DISCOVERY_FAILED,
+};
+
+struct discovery_result {
+	enum discovery_verdict verdict;
+	uint32_t ttl; /* seconds, of FOUND: least of SRV and addresses */
+	bool partial; /* FOUND, but some target may have more next time */
+	uint32_t bad_targets;
+	uint32_t missing_addresses;
+	size_t count; /* of FOUND */
+	const struct members_target *targets;
+	const char *error; /* "" for FOUND */
+};
+
+struct discovery_round;
+
+/*
+ * Called once, from the loop, with what the round lends; the callee frees the
+ * round.
+ */
+typedef void discovery_round_fn(
+    void *arg, const struct discovery_result *result);
+
+/*
+ * Asks for the SRV records of _ratelimitly._udp.<name>. Borrows dns and old,
+ * the snapshot in force (may be NULL), for its life. NULL without memory or
+ * when that is no name.
+ */
+struct discovery_round *discovery_round_new(struct dns *dns, const char *name,
+    const struct members *old, discovery_round_fn *fn, void *arg);
+/* Cancels what is open. Takes NULL. */
+void discovery_round_free(struct discovery_round *round);
+
+#endif

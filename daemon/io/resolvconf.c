@@ -1,0 +1,158 @@
+/*
+ * The nameservers of resolv.conf(5). The file is read afresh each time, since
+ * whoever manages the network replaces it at will; nothing here can block on
+ * it or grow with it.
+ */
+#include "daemon/io/resolvconf.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DNS_PORT 53
+#define BLANKS   " \t\r"
+/* Enough for the longest server; what a longer line has is a remark. */
+#define LINE_MAX_LEN 255
+
+static bool
+parse_number(const char *text, unsigned long max, unsigned long *out)
+{
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9' || strlen(text) > 10)
+		return false;
+	*out = strtoul(text, &end, 10);
+	return *end == '\0' && *out > 0 && *out <= max;
+}
+
+/* The number or name of an interface. */
+static bool
+parse_scope(const char *text, uint32_t *scope)
+{
+	unsigned long number;
+
+	if (parse_number(text, UINT32_MAX, &number))
+		*scope = (uint32_t)number;
+	else
+		*scope = if_nametoindex(text);
+	return *scope != 0;
+}
+
+static bool
+parse_address(char *text, struct endpoint *out)
+{
+	char *scope = strchr(text, '%');
+
+	if (inet_pton(AF_INET, text, out->addr) == 1) {
+		out->family = 4;
+		return true;
+	}
+	if (scope != NULL)
+		*scope++ = '\0';
+	if (inet_pton(AF_INET6, text, out->addr) != 1)
+		return false;
+	out->family = 6;
+	return scope == NULL || parse_scope(scope, &out->scope);
+}
+
+static bool
+parse_server(char *word, struct endpoint *out)
+{
+	unsigned long port;
+	char *end;
+
+	*out = (struct endpoint){.port = DNS_PORT};
+	if (*word != '[')
+		return parse_address(word, out);
+	end = strchr(++word, ']');
+	if (end == NULL)
+		return false;
+	*end++ = '\0';
+	if (*end != '\0') {
+		if (*end != ':' || !parse_number(end + 1, 65535, &port))
+			return false;
+		out->port = (uint16_t)port;
+	}
+	return parse_address(word, out);
+}
+
+/*
+ * The keyword must begin the line, which is also what makes '#' and ';' in
+ * the first column a comment. What follows the address is ignored.
+ */
+static bool
+parse_line(const char *line, size_t len, struct endpoint *out)
+{
+	static const char keyword[] = "nameserver";
+	char text[LINE_MAX_LEN + 1], *word = text + sizeof keyword - 1;
+
+	if (len > LINE_MAX_LEN)
+		len = LINE_MAX_LEN;
+	memcpy(text, line, len);
+	text[len] = '\0';
+	if (strncmp(text, keyword, sizeof keyword - 1) != 0 ||
+	    strspn(word, BLANKS) == 0)
+		return false;
+	word += strspn(word, BLANKS);
+	word[strcspn(word, BLANKS)] = '\0';
+	return parse_server(word, out);
+}
+
+size_t
+resolvconf_parse(
+    const char *text, size_t len, struct endpoint out[RESOLVCONF_MAX])
+{
+	const char *end = text + len, *eol;
+	size_t count = 0;
+
+	for (; text < end && count < RESOLVCONF_MAX; text = eol + 1) {
+		eol = memchr(text, '\n', (size_t)(end - text));
+		if (eol == NULL)
+			eol = end;
+		count += parse_line(text, (size_t)(eol - text), &out[count]);
+	}
+	return count;
+}
+
+/* At most cap bytes of a regular file; 0 when there is none. */
+static size_t
+read_file(const char *path, char *buf, size_t cap)
+{
+	size_t used = 0;
+	struct stat st;
+	ssize_t n;
+	/* Not blocking: a FIFO in its place must not stop the loop. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		while (used < cap && (n = read(fd, buf + used, cap - used)) > 0)
+			used += (size_t)n;
+	}
+	close(fd);
+	return used;
+}
+
+size_t
+resolvconf_read(const char *path, struct endpoint out[RESOLVCONF_MAX])
+{
+	static const struct endpoint local = {
+	    .family = 4, .addr = {127, 0, 0, 1}, .port = DNS_PORT};
+	char *text = malloc(RESOLVCONF_SIZE);
+	size_t count = 0;
+
+	if (text != NULL)
+		count = resolvconf_parse(
+		    text, read_file(path, text, RESOLVCONF_SIZE), out);
+	free(text);
+	if (count > 0)
+		return count;
+	out[0] = local;
+	return 1;
+}
