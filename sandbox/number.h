@@ -1,0 +1,12 @@
+/* Numbers of options and commands: the whole text or nothing. */
+#ifndef SANDBOX_NUMBER_H
+#define SANDBOX_NUMBER_H
+
+#include <stdint.h>
+
+/* Decimal digits only, within the bounds. Returns 0 or RLA_EINVAL. */
+int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+/* A probability, 0 to 1. Returns 0 or RLA_EINVAL. */
+int number_probability(const char *text, double *out);
+
+#endif
