@@ -1,7 +1,7 @@
 /*
  * Content-defined identifiers: the first 16 bytes of unkeyed BLAKE2s-256 over
- * the domain, the name and the defining settings (specification, sections 5.2 to
- * 5.4). struct id_hash owns one reusable digest context.
+ * the domain, the name and the defining settings (specification, sections 5.2
+ * to 5.4). struct id_hash owns one reusable digest context.
  */
 #ifndef PROTO_ID_H
 #define PROTO_ID_H

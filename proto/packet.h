@@ -1,7 +1,7 @@
 /*
- * The outer datagram: tenant TLV, auth TLV, PDU (specification, sections 2.2, 4 and
- * 5.1). Client and server share it; only the meaning of key_id differs.
- * A struct packet_key owns the cipher contexts of one key, both directions.
+ * The outer datagram: tenant TLV, auth TLV, PDU (specification, sections 2.2, 4
+ * and 5.1). Client and server share it; only the meaning of key_id differs. A
+ * struct packet_key owns the cipher contexts of one key, both directions.
  */
 #ifndef PROTO_PACKET_H
 #define PROTO_PACKET_H

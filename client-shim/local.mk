@@ -1,0 +1,34 @@
+# client-shim/: the library that applications link, which needs libc alone,
+# and rlctl, which is built on it.
+
+lib_LTLIBRARIES += client-shim/librlshim.la
+include_HEADERS += client-shim/rlshim.h
+
+client_shim_librlshim_la_SOURCES = client-shim/rlshim.c client-shim/rlshim.h
+client_shim_librlshim_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+client_shim_librlshim_la_LDFLAGS = $(RLA_LDFLAGS) -version-info 0:0:0
+if VERSION_SCRIPT
+client_shim_librlshim_la_LDFLAGS += \
+	-Wl,--version-script=$(top_srcdir)/client-shim/rlshim.map
+EXTRA_client_shim_librlshim_la_DEPENDENCIES = client-shim/rlshim.map
+endif
+EXTRA_DIST += client-shim/rlshim.map
+
+pkgconfigdir = $(libdir)/pkgconfig
+pkgconfig_DATA = client-shim/librlshim.pc
+
+# -static leaves system libraries shared; it takes the shim into rlctl, which
+# so works from any place, before and without ldconfig.
+bin_PROGRAMS += rlctl
+rlctl_SOURCES = \
+	client-shim/rlctl.c client-shim/rlctl.h \
+	client-shim/rlctl_agent.c \
+	client-shim/rlctl_check.c \
+	client-shim/rlctl_key.c \
+	client-shim/rlctl_spec.c client-shim/rlctl_spec.h
+rlctl_LDFLAGS = $(AM_LDFLAGS) -static
+rlctl_LDADD = client-shim/librlshim.la daemon/core/libcore.a $(PROTO_LIBS) \
+	$(JANSSON_LIBS) $(CRYPTO_LIBS)
+rlctl_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+
+dist_doc_DATA += client-shim/example.c

@@ -1,0 +1,203 @@
+/*
+ * rlctl(1): the command line of rl-agent, built on librlshim. This file has
+ * the global options, the table of commands and what they share.
+ */
+#include "client-shim/rlctl.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "Usage: rlctl [--socket PATH] COMMAND [ARGUMENTS]\n"
+    "Asks rl-agent, the local sidecar for distributed rate limiting.\n"
+    "\n"
+    "  check RULE [--key K] [--tokens N] [--timeout MS] [--detail]\n"
+    "        [--permit] [--on-failure open|closed]\n"
+    "  check --bucket NAME --window MS --limit N [--tokens N]\n"
+    "        [--guard NAME:TTL:MAX:BUF:MIN:BELOW] [--tenant T] [--label L]\n"
+    "  report TRACKER MS [--tenant T]\n"
+    "  report --tracker NAME:TTL:MAX:BUF:MIN MS [--tenant T]\n"
+    "  status | servers       what the agent does and knows\n"
+    "  wait [--timeout MS]    until a decision is possible\n"
+    "  quit                   ends the agent; asks its control socket\n"
+    "  key show [FILE]        what is in a key, without the secret\n"
+    "\n"
+    "  --socket PATH   before the command (default $RL_AGENT_SOCKET, else\n"
+    "                  " RL_DEFAULT_SOCKET ")\n"
+    "  --control PATH  before the command (default control.sock beside it)\n"
+    "  --json          on every command that prints\n"
+    "  -h, --help; -V, --version\n"
+    "\n"
+    "check exits 0 allowed, 1 denied, 2 failed, 3 cancelled; with --permit 0\n"
+    "if the work may go on, else 1. 64 is a usage error. See rlctl(1).\n";
+
+static const struct {
+	const char *name;
+	rlctl_command *run;
+} commands[] = {
+    {"check", rlctl_check},
+    {"report", rlctl_report},
+    {"status", rlctl_status},
+    {"servers", rlctl_servers},
+    {"wait", rlctl_wait},
+    {"quit", rlctl_quit},
+    {"key", rlctl_key},
+};
+
+/* Whose call a signal interrupts; one client per process. */
+static struct rl_client *interruptible;
+
+static void
+on_signal(int signo)
+{
+	(void)signo;
+	rl_interrupt(interruptible);
+}
+
+int
+rlctl_fail(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("rlctl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return status;
+}
+
+uint32_t
+rlctl_number(const char *option, const char *text, uint32_t min, uint32_t max)
+{
+	unsigned long long v;
+	char *end;
+
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+	    v < min || v > max)
+		exit(rlctl_fail(RLCTL_USAGE,
+		    "%s: must be a number in %u..%u, not \"%s\"", option, min,
+		    max, text));
+	return (uint32_t)v;
+}
+
+static struct rl_client *
+open_client(struct rlctl *ctl, const char *socket, enum rl_failure on_failure)
+{
+	const struct rl_options options = {
+	    .socket = socket,
+	    .name = "rlctl",
+	    .timeout_ms = ctl->timeout_ms,
+	    .on_failure = on_failure,
+	};
+	struct sigaction sa = {.sa_handler = on_signal};
+	int status = rl_open(&interruptible, &options);
+
+	if (status != RL_OK)
+		exit(rlctl_fail(
+		    RLCTL_USAGE, "--socket: %s", rl_strerror(status)));
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	return interruptible;
+}
+
+struct rl_client *
+rlctl_open(struct rlctl *ctl, enum rl_failure on_failure)
+{
+	return open_client(ctl, ctl->socket, on_failure);
+}
+
+struct rl_client *
+rlctl_open_control(struct rlctl *ctl)
+{
+	const char *at = ctl->socket, *slash;
+	char path[4096];
+
+	if (ctl->control != NULL)
+		return open_client(ctl, ctl->control, RL_CLOSED);
+	if (at == NULL)
+		at = getenv("RL_AGENT_SOCKET");
+	if (at == NULL || *at == '\0')
+		at = RL_DEFAULT_SOCKET;
+	slash = strrchr(at, '/');
+	snprintf(path, sizeof(path), "%.*scontrol.sock",
+	    slash != NULL ? (int)(slash - at + 1) : 0, at);
+	return open_client(ctl, path, RL_CLOSED);
+}
+
+int
+rlctl_call_failed(
+    const struct rl_client *client, const char *command, int status)
+{
+	const char *text = rl_last_text(client);
+
+	if (*text == '\0')
+		return rlctl_fail(
+		    RLCTL_ERROR, "%s: %s", command, rl_strerror(status));
+	return rlctl_fail(
+	    RLCTL_ERROR, "%s: %s: %s", command, rl_strerror(status), text);
+}
+
+/* Options before the command; stops at its name. */
+static void
+parse_globals(struct rlctl *ctl, int argc, char **argv)
+{
+	static const struct option longs[] = {
+	    {"socket", required_argument, NULL, 's'},
+	    {"control", required_argument, NULL, 'c'},
+	    {"json", no_argument, NULL, 'j'},
+	    {"version", no_argument, NULL, 'V'},
+	    {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+hV", longs, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			ctl->socket = optarg;
+			break;
+		case 'c':
+			ctl->control = optarg;
+			break;
+		case 'j':
+			ctl->json = 1;
+			break;
+		case 'V':
+			puts("rlctl " PACKAGE_VERSION);
+			exit(RLCTL_OK);
+		case 'h':
+			fputs(usage, stdout);
+			exit(RLCTL_OK);
+		default:
+			exit(RLCTL_USAGE); /* getopt has said why */
+		}
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct rlctl ctl = {0};
+	size_t i;
+	int first;
+
+	parse_globals(&ctl, argc, argv);
+	if (optind == argc)
+		return rlctl_fail(
+		    RLCTL_USAGE, "no command; rlctl --help lists them");
+	first = optind;
+	optind = 0; /* getopt starts afresh on the command's own words */
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[first], commands[i].name) == 0)
+			return commands[i].run(
+			    &ctl, argc - first, argv + first);
+	}
+	return rlctl_fail(RLCTL_USAGE,
+	    "unknown command \"%s\"; rlctl --help lists them", argv[first]);
+}

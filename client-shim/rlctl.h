@@ -1,0 +1,52 @@
+/*
+ * What the files of rlctl(1) share: the global options, exit codes and small
+ * parsers. One file per group of commands; each command gets its own argv,
+ * with its name at argv[0].
+ */
+#ifndef RLCTL_H
+#define RLCTL_H
+
+#include <stdint.h>
+
+#include "client-shim/rlshim.h"
+
+/* Of every command but check, which exits by its outcome. */
+#define RLCTL_OK    0
+#define RLCTL_ERROR 1
+#define RLCTL_USAGE 64
+
+struct rlctl {
+	const char *socket;  /* NULL: the shim's default */
+	const char *control; /* NULL: control.sock beside the socket */
+	int json;
+	uint32_t timeout_ms; /* 0: the default */
+};
+
+typedef int rlctl_command(struct rlctl *ctl, int argc, char **argv);
+
+rlctl_command rlctl_check;
+rlctl_command rlctl_report;
+rlctl_command rlctl_status;
+rlctl_command rlctl_servers;
+rlctl_command rlctl_wait;
+rlctl_command rlctl_quit;
+rlctl_command rlctl_key;
+
+/* One line to stderr, "rlctl: ...". Returns status. */
+int rlctl_fail(int status, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A whole decimal number in min..max, or exits 64 naming the option. */
+uint32_t rlctl_number(
+    const char *option, const char *text, uint32_t min, uint32_t max);
+/*
+ * A client of the application socket, or exits. SIGINT and SIGTERM interrupt
+ * its calls from here on.
+ */
+struct rl_client *rlctl_open(struct rlctl *ctl, enum rl_failure on_failure);
+/* The same for the control socket. */
+struct rl_client *rlctl_open_control(struct rlctl *ctl);
+/* The line for a call that failed. Returns RLCTL_ERROR. */
+int rlctl_call_failed(
+    const struct rl_client *client, const char *command, int status);
+
+#endif

@@ -1,0 +1,220 @@
+/* rlctl report, status, servers, wait and quit: one call each, and how its
+ * answer is shown. */
+#include "client-shim/rlctl.h"
+
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client-shim/rlctl_spec.h"
+
+enum { OPT_TIMEOUT = 256, OPT_TENANT, OPT_TRACKER, OPT_JSON };
+
+struct agent_options {
+	const char *tenant;
+	const char *tracker;
+};
+
+/* The options that a command takes, by the letters of which: t(imeout),
+ * T(enant), r (tracker), j(son). Leaves optind at the first argument. */
+static void
+parse(struct rlctl *ctl, struct agent_options *o, int argc, char **argv,
+    const char *which)
+{
+	struct option longs[5];
+	int c, n = 0;
+
+	memset(o, 0, sizeof(*o));
+	memset(longs, 0, sizeof(longs));
+	if (strchr(which, 't') != NULL)
+		longs[n++] = (struct option){
+		    "timeout", required_argument, NULL, OPT_TIMEOUT};
+	if (strchr(which, 'T') != NULL)
+		longs[n++] = (struct option){
+		    "tenant", required_argument, NULL, OPT_TENANT};
+	if (strchr(which, 'r') != NULL)
+		longs[n++] = (struct option){
+		    "tracker", required_argument, NULL, OPT_TRACKER};
+	if (strchr(which, 'j') != NULL)
+		longs[n++] =
+		    (struct option){"json", no_argument, NULL, OPT_JSON};
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (c) {
+		case OPT_TIMEOUT:
+			ctl->timeout_ms =
+			    rlctl_number("--timeout", optarg, 1, UINT32_MAX);
+			break;
+		case OPT_TENANT:
+			o->tenant = optarg;
+			break;
+		case OPT_TRACKER:
+			o->tracker = optarg;
+			break;
+		case OPT_JSON:
+			ctl->json = 1;
+			break;
+		default:
+			exit(RLCTL_USAGE); /* getopt has said why */
+		}
+	}
+}
+
+static void
+no_arguments(const char *command, int argc, char **argv)
+{
+	if (optind < argc)
+		exit(rlctl_fail(RLCTL_USAGE, "%s: unexpected argument \"%s\"",
+		    command, argv[optind]));
+}
+
+int
+rlctl_report(struct rlctl *ctl, int argc, char **argv)
+{
+	struct rl_client *client;
+	struct agent_options o;
+	struct rl_guard spec;
+	uint32_t ms;
+	int wanted, status;
+
+	parse(ctl, &o, argc, argv, "tTr");
+	wanted = o.tracker != NULL ? 1 : 2;
+	if (argc - optind != wanted)
+		return rlctl_fail(RLCTL_USAGE,
+		    o.tracker != NULL ? "report: takes MS after --tracker"
+				      : "report: takes TRACKER and MS");
+	ms = rlctl_number("MS", argv[argc - 1], 0, UINT32_MAX);
+	if (o.tracker != NULL)
+		rlctl_spec_tracker("--tracker", o.tracker, &spec);
+	client = rlctl_open(ctl, RL_CLOSED);
+	status = o.tracker != NULL
+		     ? rl_report_adhoc(client, o.tenant, &spec, ms)
+		     : rl_report(client, o.tenant, argv[optind], ms);
+	if (status != RL_OK)
+		return rlctl_call_failed(client, "report", status);
+	rl_close(client);
+	return RLCTL_OK;
+}
+
+int
+rlctl_wait(struct rlctl *ctl, int argc, char **argv)
+{
+	struct rl_client *client;
+	struct agent_options o;
+	int status;
+
+	parse(ctl, &o, argc, argv, "t");
+	no_arguments("wait", argc, argv);
+	client = rlctl_open(ctl, RL_CLOSED);
+	status = rl_wait(client, ctl->timeout_ms);
+	if (status != RL_OK)
+		return rlctl_call_failed(client, "wait", status);
+	rl_close(client);
+	return RLCTL_OK;
+}
+
+int
+rlctl_quit(struct rlctl *ctl, int argc, char **argv)
+{
+	struct rl_client *client;
+	struct agent_options o;
+	int status;
+
+	parse(ctl, &o, argc, argv, "t");
+	no_arguments("quit", argc, argv);
+	client = rlctl_open_control(ctl);
+	status = rl_control(client, "quit", ctl->timeout_ms);
+	if (status != RL_OK)
+		return rlctl_call_failed(client, "quit", status);
+	rl_close(client);
+	return RLCTL_OK;
+}
+
+/* "name: value" lines, nested objects indented under their name. */
+static void
+print_tree(const json_t *value, int depth)
+{
+	const char *name, *title;
+	json_t *item;
+	size_t i;
+
+	json_object_foreach((json_t *)value, name, item)
+	{
+		if (json_is_object(item) || json_is_array(item)) {
+			printf("%*s%s:\n", 2 * depth, "", name);
+			print_tree(item, depth + 1);
+		} else if (json_is_string(item)) {
+			printf("%*s%s: %s\n", 2 * depth, "", name,
+			    json_string_value(item));
+		} else {
+			title = json_is_true(item)    ? "yes"
+				: json_is_false(item) ? "no"
+						      : "-";
+			if (json_is_integer(item))
+				printf("%*s%s: %" JSON_INTEGER_FORMAT "\n",
+				    2 * depth, "", name,
+				    json_integer_value(item));
+			else
+				printf(
+				    "%*s%s: %s\n", 2 * depth, "", name, title);
+		}
+	}
+	json_array_foreach((json_t *)value, i, item)
+	{
+		if (json_is_object(item)) {
+			print_tree(item, depth);
+			if (i + 1 < json_array_size(value))
+				putchar('\n');
+		} else if (json_is_string(item)) {
+			printf(
+			    "%*s%s\n", 2 * depth, "", json_string_value(item));
+		}
+	}
+}
+
+static int
+show(struct rlctl *ctl, const char *what, int argc, char **argv)
+{
+	struct rl_client *client;
+	struct agent_options o;
+	json_error_t error;
+	json_t *tree;
+	char *json;
+	int status;
+
+	parse(ctl, &o, argc, argv, "tj");
+	no_arguments(what, argc, argv);
+	client = rlctl_open(ctl, RL_CLOSED);
+	status = rl_query(client, what, ctl->timeout_ms, &json);
+	if (status != RL_OK)
+		return rlctl_call_failed(client, what, status);
+	rl_close(client);
+	if (ctl->json) {
+		puts(json);
+	} else {
+		tree = json_loads(json, 0, &error);
+		if (tree == NULL)
+			return rlctl_fail(RLCTL_ERROR,
+			    "%s: the agent's answer is not JSON: %s", what,
+			    error.text);
+		print_tree(tree, 0);
+		json_decref(tree);
+	}
+	free(json);
+	return fflush(stdout) == 0
+		   ? RLCTL_OK
+		   : rlctl_fail(RLCTL_ERROR, "%s: cannot write", what);
+}
+
+int
+rlctl_status(struct rlctl *ctl, int argc, char **argv)
+{
+	return show(ctl, "status", argc, argv);
+}
+
+int
+rlctl_servers(struct rlctl *ctl, int argc, char **argv)
+{
+	return show(ctl, "servers", argc, argv);
+}

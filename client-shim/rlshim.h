@@ -1,0 +1,220 @@
+/*
+ * librlshim: the client of rl-agent, the local sidecar for distributed rate
+ * limiting. It depends on libc alone; rlshim.c and this header can also be
+ * dropped into a project.
+ *
+ * A client (struct rl_client) is one connection to one agent. It connects
+ * when first used and again whenever the connection is lost, within the
+ * deadline of the call. Use a client in one thread at a time, each thread its
+ * own; only rl_interrupt() may be called from anywhere. After fork() the
+ * child may go on using it: it notices, drops the parent's connection without
+ * disturbing it, and makes its own.
+ *
+ * Times are in milliseconds unless a name says otherwise. Strings given are
+ * borrowed for the call. No call blocks for longer than its timeout plus
+ * scheduling (a check or a wait that was sent: 100 ms more, for the agent's
+ * own last word); SIGPIPE is never raised. An absent agent may be one that
+ * restarts: it is tried for until the timeout, so choose that to suit.
+ */
+#ifndef RLSHIM_H
+#define RLSHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RL_DEFAULT_SOCKET "/run/rl-agent/agent.sock"
+#define RL_NAME_MAX       255 /* bytes of a name, without the NUL here */
+#define RL_TEXT_MAX       511
+#define RL_MAX_GUARDS     31
+#define RL_MAX_RESOURCES  40
+
+/* Every check ends in exactly one of these. */
+enum rl_outcome { RL_ALLOWED, RL_DENIED, RL_FAILED, RL_CANCELLED };
+
+/* Who decided rl_decision.permit. */
+enum rl_source {
+	RL_SOURCE_SERVER,
+	RL_SOURCE_EMPTY,  /* nothing was asked for */
+	RL_SOURCE_POLICY, /* failed, and open or closed */
+	RL_SOURCE_LOCAL,  /* failed, and the local limiter */
+	RL_SOURCE_SHADOW, /* denied, but the rule only watches */
+};
+
+enum rl_reason {
+	RL_REASON_OK,
+	RL_REASON_RESOURCE,
+	RL_REASON_GUARD,
+	RL_REASON_RESOURCE_GUARD,
+	RL_REASON_VALIDATION,
+	RL_REASON_UNKNOWN_RULE,
+	RL_REASON_UNAUTHORISED,
+	RL_REASON_DISCOVERY,
+	RL_REASON_TRANSPORT,
+	RL_REASON_TIMEOUT,
+	RL_REASON_OVERLOADED,
+	RL_REASON_DRAINING,
+	RL_REASON_INTERRUPTED, /* it may have consumed: do not ask again */
+	RL_REASON_UNAVAILABLE, /* no agent */
+	RL_REASON_CANCELLED,
+};
+
+/* What permit is when no agent can be asked. */
+enum rl_failure { RL_OPEN, RL_CLOSED };
+
+/* Return values of calls that do not decide; rl_strerror() names them. */
+enum rl_status {
+	RL_OK = 0,
+	RL_EINVAL = -1, /* an argument is out of its range */
+	RL_ENOMEM = -2,
+	RL_EUNAVAILABLE = -3, /* no agent, within the timeout */
+	RL_ETIMEDOUT = -4,    /* an agent, but no answer within the timeout */
+	RL_EPROTO = -5,       /* it does not speak this protocol or version */
+	RL_EREFUSED = -6,     /* the agent refused; see rl_last_text() */
+	RL_EINTERRUPTED = -7, /* rl_interrupt() */
+};
+
+struct rl_client;
+
+struct rl_options {
+	const char *socket;  /* NULL: $RL_AGENT_SOCKET, else the default */
+	const char *name;    /* of the application, for status; NULL: none */
+	uint32_t timeout_ms; /* of calls that give none; 0: the agent's
+			      * default (its horizon plus a second), and one
+			      * second until an agent was reached */
+	enum rl_failure on_failure;
+};
+
+struct rl_resource {
+	const char *bucket; /* bucket_len bytes; any bytes */
+	size_t bucket_len;  /* 1..RL_NAME_MAX */
+	uint32_t window_ms; /* 1..UINT32_MAX */
+	uint32_t limit;     /* tokens in a window, 1..UINT32_MAX */
+	uint32_t tokens;    /* 1..65535 */
+};
+
+struct rl_guard {
+	const char *tracker;
+	size_t tracker_len; /* 1..RL_NAME_MAX */
+	uint32_t ttl_ms;
+	uint32_t max_samples;
+	uint32_t buffer_size; /* used by profile v1 only */
+	uint32_t min_samples;
+	uint32_t below_ms; /* passes while the latency is below this */
+};
+
+/* A check by rule, or, with rule NULL, an ad-hoc one. Zero what is unused. */
+struct rl_check {
+	const char *rule;
+	const char *key; /* fills {key}; NULL: none */
+	size_t key_len;
+	uint32_t tokens;     /* multiplies each resource's tokens; 0 means 1 */
+	uint32_t timeout_ms; /* 0: as rl_options says */
+	const char *tenant;  /* ad-hoc only; NULL: the only one */
+	const char *label;   /* ad-hoc only; at most 256 bytes */
+	const struct rl_resource *resources; /* ad-hoc only */
+	size_t resource_count;               /* 0..RL_MAX_RESOURCES */
+	const struct rl_guard *guards;       /* ad-hoc only */
+	size_t guard_count;                  /* 0..RL_MAX_GUARDS */
+};
+
+struct rl_resource_result {
+	char bucket[RL_NAME_MAX + 1];
+	size_t bucket_len;
+	uint32_t window_ms;
+	uint32_t limit;
+	uint32_t tokens;  /* asked for */
+	uint32_t deficit; /* 0: granted */
+	uint32_t actual;  /* rate in the window, as the server counts it */
+};
+
+struct rl_guard_result {
+	char tracker[RL_NAME_MAX + 1];
+	size_t tracker_len;
+	uint32_t below_ms;
+	uint32_t current_ms;
+	int passed;
+};
+
+/* The full result of each part, in the request's order. 25 KiB. */
+struct rl_detail {
+	size_t resource_count;
+	size_t guard_count;
+	struct rl_resource_result resources[RL_MAX_RESOURCES];
+	struct rl_guard_result guards[RL_MAX_GUARDS];
+};
+
+struct rl_decision {
+	enum rl_outcome outcome;
+	int permit; /* may the work go on: the one thing most callers ask */
+	enum rl_source source;
+	enum rl_reason reason;
+	int has_server; /* server_id and round mean something */
+	uint64_t server_id;
+	uint32_t round; /* 0 first transmission, 1.. replays, then final */
+	uint32_t retry_after_ms;     /* an estimate; 0: none */
+	uint64_t elapsed_us;         /* whole call, measured here */
+	char limit[RL_NAME_MAX + 1]; /* the first limit that denied */
+	size_t limit_len;
+	char text[RL_TEXT_MAX + 1]; /* why, for people */
+};
+
+/*
+ * Makes a client; does not connect. Returns RL_OK, RL_ENOMEM or RL_EINVAL (a
+ * socket path that does not fit sockaddr_un). *out is owned by the caller.
+ */
+int rl_open(struct rl_client **out, const struct rl_options *options);
+/* Takes NULL. Operations still in flight are cancelled by the agent. */
+void rl_close(struct rl_client *client);
+
+/*
+ * Asks and waits. Always fills *decision; detail may be NULL. Returns RL_OK,
+ * or RL_EINVAL when an argument is out of range: then the decision is Failed
+ * (validation) too, with a text, and nothing was sent.
+ */
+int rl_check(struct rl_client *client, const struct rl_check *check,
+    struct rl_decision *decision, struct rl_detail *detail);
+
+/* One latency sample for a tracker of the agent's configuration. */
+int rl_report(struct rl_client *client, const char *tenant, const char *tracker,
+    uint32_t latency_ms);
+/* One latency sample for a tracker given here (below_ms is not used). */
+int rl_report_adhoc(struct rl_client *client, const char *tenant,
+    const struct rl_guard *tracker, uint32_t latency_ms);
+
+/* Is an agent there? *round_trip_us may be NULL. */
+int rl_ping(
+    struct rl_client *client, uint32_t timeout_ms, uint64_t *round_trip_us);
+/* Waits until the agent can decide. */
+int rl_wait(struct rl_client *client, uint32_t timeout_ms);
+/* what: "status" or "servers". *json is malloc()ed, NUL-terminated, yours. */
+int rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
+    char **json);
+/* what: "quit". Only on the agent's control socket. */
+int rl_control(struct rl_client *client, const char *what, uint32_t timeout_ms);
+
+/*
+ * Async-signal-safe and thread-safe: a call of this client that blocks now
+ * gives up, a check as Cancelled after telling the agent (unless its decision
+ * was made already: then that one counts), any other with RL_EINTERRUPTED.
+ * Without a call in progress, the next one gives up.
+ */
+void rl_interrupt(struct rl_client *client);
+
+/* The agent's or the library's words on the last failure; never NULL. */
+const char *rl_last_text(const struct rl_client *client);
+
+/* Names as in the documentation and JSON: "allowed", "unknown-rule", ... */
+const char *rl_outcome_name(enum rl_outcome outcome);
+const char *rl_source_name(enum rl_source source);
+const char *rl_reason_name(enum rl_reason reason);
+const char *rl_strerror(int status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
