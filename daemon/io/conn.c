@@ -1,0 +1,272 @@
+/*
+ * The life of one connection, as its owner sees it: opening, its peer, frames
+ * out, the ways to end it. Owned by its pool.
+ */
+#include "daemon/io/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "daemon/io/conninput.h"
+#include "daemon/io/connoutput.h"
+#include "daemon/io/connpool.h"
+
+#define LINGER_US    1000000 /* after an ERROR, for the peer to read it */
+#define LINGER_BYTES (256 * 1024)
+#define LINGER_MAX   64 /* connections; over it the oldest goes */
+#define GROUPS       64 /* usual most of a process */
+
+static int
+peer_of(int fd, struct conn_peer *peer)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return -1;
+	peer->pid = cred.pid;
+	peer->uid = cred.uid;
+	peer->gid = cred.gid;
+	return 0;
+}
+
+struct conn *
+conn_new(
+    struct conn_pool *pool, int fd, const struct conn_hooks *hooks, void *arg)
+{
+	struct event_base *base = loop_base(pool->loop);
+	struct conn_peer peer;
+	struct conn *conn;
+
+	if (peer_of(fd, &peer) != 0 || evutil_make_socket_nonblocking(fd) != 0)
+		return NULL;
+	conn = slab_get(&pool->slab);
+	if (conn == NULL) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	*conn = (struct conn){
+	    .pool = pool,
+	    .hooks = hooks,
+	    .arg = arg,
+	    .peer = peer,
+	    .fd = fd,
+	    .state = CONN_OPEN,
+	};
+	outq_init(&conn->out);
+	event_assign(&conn->readable, base, fd, EV_READ | EV_PERSIST,
+	    conninput_ready, conn);
+	event_assign(&conn->writable, base, fd, EV_WRITE | EV_PERSIST,
+	    connoutput_ready, conn);
+	if (event_add(&conn->readable, NULL) != 0) {
+		slab_put(&pool->slab, conn);
+		return NULL;
+	}
+	conn->serial = ++pool->serial;
+	TAILQ_INSERT_TAIL(&pool->all, conn, all_link);
+	return conn;
+}
+
+const struct conn_peer *
+conn_peer(const struct conn *conn)
+{
+	return &conn->peer;
+}
+
+static bool
+among(const gid_t *groups, socklen_t bytes, gid_t gid)
+{
+	for (size_t i = 0; i < bytes / sizeof(*groups); i++) {
+		if (groups[i] == gid)
+			return true;
+	}
+	return false;
+}
+
+bool
+conn_in_group(const struct conn *conn, gid_t gid)
+{
+	gid_t some[GROUPS];
+	socklen_t len = sizeof(some);
+	gid_t *all;
+	bool found = false;
+
+	if (gid == conn->peer.gid)
+		return true;
+	if (getsockopt(conn->fd, SOL_SOCKET, SO_PEERGROUPS, some, &len) == 0)
+		return among(some, len, gid);
+	if (errno != ERANGE)
+		return false;
+	all = malloc(len); /* the kernel has said how long the list is */
+	if (all != NULL &&
+	    getsockopt(conn->fd, SOL_SOCKET, SO_PEERGROUPS, all, &len) == 0)
+		found = among(all, len, gid);
+	free(all);
+	return found;
+}
+
+uint64_t
+conn_serial(const struct conn *conn)
+{
+	return conn->serial;
+}
+
+void
+conn_set_user(struct conn *conn, void *user)
+{
+	conn->user = user;
+}
+
+void *
+conn_user(const struct conn *conn)
+{
+	return conn->user;
+}
+
+bool
+conn_closing(const struct conn *conn)
+{
+	return conn->state != CONN_OPEN;
+}
+
+size_t
+conn_unsent(const struct conn *conn)
+{
+	return conn->out.unsent;
+}
+
+struct writer *
+conn_begin(struct conn *conn)
+{
+	struct conn_pool *pool = conn->pool;
+	uint8_t *room = pool->nowhere;
+	size_t cap = sizeof(pool->nowhere);
+
+	if (conn->state == CONN_OPEN) {
+		room = outq_room(&conn->out, &pool->outs, IPC_MAX_FRAME, &cap);
+		if (room == NULL) {
+			conn_close(conn);
+			return NULL;
+		}
+		connpool_dirty(conn); /* also gives back an unused buffer */
+	}
+	pool->writing = conn;
+	writer_init(&pool->writer, room, cap);
+	return &pool->writer;
+}
+
+void
+conn_commit(struct conn *conn)
+{
+	struct conn_pool *pool = conn->pool;
+
+	assert(pool->writing == conn);
+	pool->writing = NULL;
+	if (conn->state == CONN_OPEN && writer_ok(&pool->writer))
+		outq_add(&conn->out, writer_len(&pool->writer));
+}
+
+void
+conn_close(struct conn *conn)
+{
+	if (conn->state == CONN_OPEN)
+		connpool_end(conn);
+}
+
+static void
+watch(struct conn *conn, short what, event_callback_fn fn)
+{
+	event_del(&conn->readable);
+	event_assign(&conn->readable, loop_base(conn->pool->loop), conn->fd,
+	    (short)(what | EV_PERSIST), fn, conn);
+	if (event_add(&conn->readable, NULL) != 0)
+		connpool_end(conn);
+}
+
+/*
+ * Closing at once would reset the connection under a peer that is still
+ * sending, and the ERROR might never be read: throw away its bytes for a
+ * bounded while.
+ */
+static void
+discard(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *conn = arg;
+	ssize_t n = read(fd, conn->pool->in, CONN_READ_MAX);
+
+	(void)what;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		conn->discarded += (uint32_t)n;
+	if (n < 0 || conn->discarded >= LINGER_BYTES) {
+		connpool_end(conn);
+		return;
+	}
+	if (n > 0)
+		return;
+	conn->eof = true;
+	event_del(&conn->readable);
+	if (conn->out.unsent == 0)
+		connpool_end(conn);
+}
+
+static void
+linger(struct conn *conn)
+{
+	struct conn_pool *pool = conn->pool;
+
+	conn->state = CONN_LINGER;
+	conninput_forget(conn);
+	connpool_reap(conn); /* for its hook */
+	connpool_set_deadline(conn, &pool->lingering, LINGER_US);
+	watch(conn, EV_READ, discard);
+	if (pool->lingering_count > LINGER_MAX)
+		connpool_end(TAILQ_FIRST(&pool->lingering));
+}
+
+void
+conn_error(
+    struct conn *conn, uint64_t id, enum ipc_error_code code, const char *text)
+{
+	struct ipc_error error = {.code = (uint16_t)code};
+	struct writer *w;
+
+	if (conn->state != CONN_OPEN)
+		return;
+	w = conn_begin(conn);
+	if (w == NULL)
+		return;
+	error.text.bytes = (const uint8_t *)text;
+	error.text.len = (uint16_t)strnlen(text, IPC_MAX_TEXT);
+	(void)ipc_enc_error(w, id, &error); /* there is room for any frame */
+	conn_commit(conn);
+	linger(conn);
+}
+
+/* A peer of a draining connection has gone, or has stopped sending. */
+static void
+on_gone(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	conn_close(arg);
+}
+
+void
+conn_stop_reading(struct conn *conn)
+{
+	if (!conninput_open(conn))
+		return;
+	conn->stopped = true;
+	conn->paused = false;
+	connpool_untime(conn);
+	conninput_forget(conn);
+	watch(conn, EV_CLOSED, on_gone);
+}

@@ -1,0 +1,86 @@
+/*
+ * One accepted Unix stream connection: frames in, frames out. Raw events, no
+ * buffer while idle, one shared read buffer; a partial frame or unsent output
+ * takes a pooled buffer. A frame that was started must be finished within
+ * CONN_FRAME_TIMEOUT_US; a peer that does not read is no longer read from.
+ *
+ * A connection is closed by its peer, by conn_error() or by conn_close(). At
+ * the end of that turn the closed hook runs, once, and the memory goes, so
+ * hooks may close any connection at any time. Nobody uses a connection after
+ * its closed hook. A peer that stops sending (half-close) has closed.
+ */
+#ifndef DAEMON_IO_CONN_H
+#define DAEMON_IO_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/io/loop.h"
+#include "proto/ipc.h"
+
+#define CONN_FRAME_TIMEOUT_US 5000000
+/* Unsent bytes at which a connection stops being read. */
+#define CONN_OUT_HIGH (256 * 1024)
+
+struct conn;
+struct conn_pool;
+
+struct conn_peer {
+	pid_t pid; /* for display; 0 across pid namespaces; decides nothing */
+	uid_t uid;
+	gid_t gid; /* primary */
+};
+
+struct conn_hooks {
+	/* One whole frame; payload borrows the read buffer. */
+	void (*frame)(void *arg, struct conn *conn, const struct ipc_head *head,
+	    struct reader *payload);
+	/* Once, whatever ended it; conn is still valid, sends go nowhere. */
+	void (*closed)(void *arg, struct conn *conn);
+};
+
+/* What all connections share: buffers, the reaper. Borrows the loop. */
+struct conn_pool *conn_pool_new(struct loop *loop);
+/* Closes what is left, without hooks. */
+void conn_pool_free(struct conn_pool *pool);
+/* Instead of CONN_FRAME_TIMEOUT_US, before the first connection; for tests. */
+void conn_pool_set_frame_timeout(struct conn_pool *pool, int64_t us);
+
+/*
+ * Takes the descriptor on success. Borrows hooks. Reads the peer's
+ * credentials. NULL with errno set; the descriptor is then the caller's.
+ */
+struct conn *conn_new(
+    struct conn_pool *pool, int fd, const struct conn_hooks *hooks, void *arg);
+
+const struct conn_peer *conn_peer(const struct conn *conn);
+/* Is the peer in this group, primary or supplementary (SO_PEERGROUPS)? */
+bool conn_in_group(const struct conn *conn, gid_t gid);
+uint64_t conn_serial(const struct conn *conn); /* unique in this process */
+/* A place for the owner's state. */
+void conn_set_user(struct conn *conn, void *user);
+void *conn_user(const struct conn *conn);
+
+/*
+ * Room for one frame: a writer over at least IPC_MAX_FRAME bytes, encode into
+ * it and commit. Leaves at the end of the turn. After the close it still
+ * gives room, and the commit drops it. NULL without memory: the connection is
+ * then closed.
+ */
+struct writer *conn_begin(struct conn *conn);
+void conn_commit(struct conn *conn);
+
+/* Sends an ERROR frame, flushes what it can, closes. */
+void conn_error(
+    struct conn *conn, uint64_t id, enum ipc_error_code code, const char *text);
+/* Flushes what it can without waiting, closes. */
+void conn_close(struct conn *conn);
+/* No more frames are taken; output goes on. For draining. */
+void conn_stop_reading(struct conn *conn);
+bool conn_closing(const struct conn *conn);
+/* Bytes not yet taken by the kernel. */
+size_t conn_unsent(const struct conn *conn);
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * Reading and framing. What is kept goes to the front of the pool's buffer
+ * and the next read behind it, so a frame is always in one piece. Invariant:
+ * a started frame has a deadline, unless it is our output that keeps it
+ * waiting.
+ */
+#include "daemon/io/conninput.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/io/connoutput.h"
+#include "daemon/io/connpool.h"
+
+bool
+conninput_open(const struct conn *conn)
+{
+	return conn->state == CONN_OPEN && !conn->stopped;
+}
+
+void
+conninput_forget(struct conn *conn)
+{
+	if (conn->in_cap == IPC_MAX_FRAME)
+		bufs_put(&conn->pool->frames, conn->in);
+	else
+		free(conn->in);
+	conn->in = NULL;
+	conn->in_len = 0;
+	conn->in_cap = 0;
+	conn->backlog = false;
+}
+
+/* More than a frame is kept only for a peer that does not read: no pool. */
+static int
+keep_input(struct conn *conn, const uint8_t *bytes, size_t len)
+{
+	bool backlog = conn->backlog;
+
+	if (len == 0 || len > conn->in_cap) {
+		conninput_forget(conn);
+		conn->backlog = backlog;
+	}
+	if (len == 0)
+		return 0;
+	if (conn->in == NULL) {
+		conn->in_cap = len > IPC_MAX_FRAME ? len : IPC_MAX_FRAME;
+		conn->in = len > IPC_MAX_FRAME ? malloc(len)
+					       : bufs_get(&conn->pool->frames);
+		if (conn->in == NULL)
+			return -1;
+	}
+	memcpy(conn->in, bytes, len);
+	conn->in_len = (uint32_t)len;
+	return 0;
+}
+
+static void
+bad_length(struct conn *conn, const uint8_t *bytes)
+{
+	char text[IPC_MAX_TEXT];
+	struct reader r;
+
+	reader_init(&r, bytes, sizeof(uint32_t));
+	snprintf(text, sizeof(text),
+	    "a frame of %u bytes: %d to %d are allowed", reader_u32(&r),
+	    IPC_HEAD_LEN, IPC_MAX_FRAME);
+	conn_error(conn, 0, IPC_ERR_MALFORMED, text);
+}
+
+/* Is there too much output for another frame, even after sending some? */
+static bool
+too_full(struct conn *conn)
+{
+	if (conn->out.unsent < CONN_OUT_HIGH)
+		return false;
+	connoutput_flush(conn);
+	return conn->out.unsent >= CONN_OUT_HIGH || !conninput_open(conn);
+}
+
+/* Returns how many bytes have been used up. */
+static size_t
+take_frames(struct conn *conn, const uint8_t *bytes, size_t len)
+{
+	size_t at = 0;
+	struct ipc_head head;
+	struct reader payload;
+
+	conn->backlog = false;
+	while (conninput_open(conn)) {
+		switch (ipc_frame(bytes + at, len - at, &head, &payload)) {
+		case IPC_NEED_MORE:
+			return at;
+		case IPC_BAD:
+			bad_length(conn, bytes + at);
+			return at;
+		case IPC_MESSAGE:
+			break;
+		}
+		if (too_full(conn)) {
+			conn->backlog = conninput_open(conn);
+			return at;
+		}
+		at += head.length;
+		conn->hooks->frame(conn->arg, conn, &head, &payload);
+	}
+	return at;
+}
+
+/* Appends to what is in the pool's buffer. Notes the end of the stream. */
+static size_t
+receive(struct conn *conn, size_t have)
+{
+	size_t max = CONN_IN_MAX - have;
+	ssize_t n;
+
+	if (max > CONN_READ_MAX)
+		max = CONN_READ_MAX;
+	if (max == 0) /* a backlog of whole frames */
+		return have;
+	n = read(conn->fd, conn->pool->in + have, max);
+	if (n > 0)
+		return have + (size_t)n;
+	if (n == 0)
+		conn->eof = true;
+	else if (errno != EAGAIN && errno != EINTR)
+		connpool_end(conn);
+	return have;
+}
+
+static void
+keep_rest(struct conn *conn, const uint8_t *bytes, size_t len, bool fresh)
+{
+	struct conn_pool *pool = conn->pool;
+
+	if (keep_input(conn, bytes, len) != 0)
+		conn_close(conn);
+	else if (len == 0 || conn->backlog || conn->paused)
+		connpool_untime(conn);
+	else if (fresh || conn->timed == NULL)
+		connpool_set_deadline(conn, &pool->slow, pool->frame_timeout);
+}
+
+void
+conninput_read(struct conn *conn)
+{
+	uint8_t *bytes = conn->pool->in;
+	size_t have = conn->in_len;
+	size_t used;
+
+	if (have > 0)
+		memcpy(bytes, conn->in, have);
+	have = receive(conn, have);
+	used = take_frames(conn, bytes, have);
+	if (!conninput_open(conn))
+		return; /* whoever stopped it has dropped the rest */
+	keep_rest(conn, bytes + used, have - used, used > 0);
+	if (conn->eof && !conn->backlog)
+		conn_close(conn);
+	else
+		connoutput_balance(conn);
+}
+
+void
+conninput_ready(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	conninput_read(arg);
+}

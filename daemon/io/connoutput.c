@@ -1,0 +1,85 @@
+/*
+ * Sending. Invariant: after a flush the writable event is pending exactly
+ * while bytes are unsent or whole frames wait for room, so that a paused
+ * connection is always woken.
+ */
+#include "daemon/io/connoutput.h"
+
+#include <sys/socket.h>
+
+#include <event2/event.h>
+
+#include "daemon/io/conninput.h"
+#include "daemon/io/connpool.h"
+
+/* Now it is not the peer who keeps a started frame waiting. */
+static void
+pause_reading(struct conn *conn)
+{
+	conn->paused = true;
+	event_del(&conn->readable);
+	connpool_untime(conn);
+}
+
+static void
+resume_reading(struct conn *conn)
+{
+	conn->paused = false;
+	if (event_add(&conn->readable, NULL) != 0)
+		connpool_end(conn);
+	else if (conn->in_len > 0)
+		connpool_set_deadline(
+		    conn, &conn->pool->slow, conn->pool->frame_timeout);
+}
+
+void
+connoutput_balance(struct conn *conn)
+{
+	if (conn->state != CONN_OPEN)
+		return;
+	if (!conn->paused && conn->out.unsent >= CONN_OUT_HIGH)
+		pause_reading(conn);
+	else if (conn->paused && !conn->backlog &&
+		 conn->out.unsent <= CONN_OUT_LOW)
+		resume_reading(conn);
+}
+
+/* The ERROR has left: the peer may see the end of it. */
+static void
+linger_sent(struct conn *conn)
+{
+	if (conn->eof)
+		connpool_end(conn);
+	else
+		(void)shutdown(conn->fd, SHUT_WR);
+}
+
+void
+connoutput_flush(struct conn *conn)
+{
+	if (outq_send(&conn->out, &conn->pool->outs, conn->fd) != 0) {
+		connpool_end(conn); /* EPIPE: there is no peer any more */
+		return;
+	}
+	if (conn->state == CONN_LINGER && conn->out.unsent == 0)
+		linger_sent(conn);
+	connoutput_balance(conn);
+	if (conn->state == CONN_CLOSED)
+		return;
+	if (conn->out.unsent == 0 && !conn->backlog)
+		event_del(&conn->writable);
+	else if (event_add(&conn->writable, NULL) != 0)
+		connpool_end(conn);
+}
+
+void
+connoutput_ready(int fd, short what, void *arg)
+{
+	struct conn *conn = arg;
+
+	(void)fd;
+	(void)what;
+	connoutput_flush(conn);
+	if (conn->backlog && conn->out.unsent <= CONN_OUT_LOW)
+		conninput_read(conn);
+}

@@ -1,0 +1,222 @@
+/*
+ * The pool: deadlines, the tail of the turn, the memory of connections. Owned
+ * by whoever accepts them. Invariant: both deadline lists are in order, since
+ * each has one timeout; the alarm is never later than their first.
+ */
+#include "daemon/io/connpool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "daemon/io/conninput.h"
+#include "daemon/io/connoutput.h"
+
+#define KEEP_BUFS 64
+#define CHUNK     32 /* connections */
+
+static void
+set_alarm(struct conn_pool *pool)
+{
+	const struct conn *slow = TAILQ_FIRST(&pool->slow);
+	const struct conn *lingering = TAILQ_FIRST(&pool->lingering);
+	int64_t when = INT64_MAX;
+
+	if (slow != NULL)
+		when = slow->deadline;
+	if (lingering != NULL && lingering->deadline < when)
+		when = lingering->deadline;
+	if (when >= pool->alarm_at)
+		return; /* an early alarm looks again */
+	pool->alarm_at = when;
+	loop_timer_set(pool->alarm, when);
+}
+
+void
+connpool_untime(struct conn *conn)
+{
+	if (conn->timed == NULL)
+		return;
+	if (conn->timed == &conn->pool->lingering)
+		conn->pool->lingering_count--;
+	TAILQ_REMOVE(conn->timed, conn, timed_link);
+	conn->timed = NULL;
+}
+
+void
+connpool_set_deadline(struct conn *conn, struct conn_list *list, int64_t after)
+{
+	connpool_untime(conn);
+	conn->deadline = loop_now() + after;
+	conn->timed = list;
+	TAILQ_INSERT_TAIL(list, conn, timed_link);
+	if (list == &conn->pool->lingering)
+		conn->pool->lingering_count++;
+	set_alarm(conn->pool);
+}
+
+static struct conn *
+overdue(const struct conn_list *list, int64_t now)
+{
+	struct conn *conn = TAILQ_FIRST(list);
+
+	return conn != NULL && conn->deadline <= now ? conn : NULL;
+}
+
+void
+connpool_dirty(struct conn *conn)
+{
+	if (conn->dirty)
+		return;
+	conn->dirty = true;
+	TAILQ_INSERT_TAIL(&conn->pool->dirty, conn, dirty_link);
+	loop_defer(conn->pool->loop, &conn->pool->tail);
+}
+
+void
+connpool_reap(struct conn *conn)
+{
+	if (conn->reaping)
+		return;
+	conn->reaping = true;
+	TAILQ_INSERT_TAIL(&conn->pool->reap, conn, reap_link);
+	loop_defer(conn->pool->loop, &conn->pool->tail);
+}
+
+void
+connpool_end(struct conn *conn)
+{
+	conn->state = CONN_CLOSED;
+	event_del(&conn->readable);
+	event_del(&conn->writable);
+	connpool_untime(conn);
+	conninput_forget(conn);
+	connpool_reap(conn);
+}
+
+static void
+destroy(struct conn *conn)
+{
+	struct conn_pool *pool = conn->pool;
+
+	if (conn->out.unsent > 0) /* what it can; a failure is no news */
+		(void)outq_send(&conn->out, &pool->outs, conn->fd);
+	outq_clear(&conn->out, &pool->outs);
+	TAILQ_REMOVE(&pool->all, conn, all_link);
+	close(conn->fd);
+	slab_put(&pool->slab, conn);
+}
+
+static void
+reap(struct conn *conn)
+{
+	if (!conn->told) {
+		conn->told = true;
+		conn->hooks->closed(conn->arg, conn);
+	}
+	if (conn->state == CONN_CLOSED)
+		destroy(conn);
+}
+
+/* The loop itself may have been late: what came meanwhile still counts. */
+static void
+last_chance(struct conn *conn, int64_t now)
+{
+	conninput_read(conn);
+	if (conn->timed == &conn->pool->slow && conn->deadline <= now)
+		conn_error(conn, 0, IPC_ERR_SLOW,
+		    "a started frame was not finished in time");
+}
+
+static void
+alarm_rang(void *arg)
+{
+	struct conn_pool *pool = arg;
+	int64_t now = loop_now();
+	struct conn *conn;
+
+	pool->alarm_at = INT64_MAX;
+	while ((conn = overdue(&pool->slow, now)) != NULL)
+		last_chance(conn, now);
+	while ((conn = overdue(&pool->lingering, now)) != NULL)
+		connpool_end(conn);
+	set_alarm(pool);
+}
+
+/* Hooks cause output and closes: until both lists are empty. */
+static void
+turn_ends(void *arg)
+{
+	struct conn_pool *pool = arg;
+	struct conn *conn;
+
+	for (;;) {
+		while ((conn = TAILQ_FIRST(&pool->dirty)) != NULL) {
+			TAILQ_REMOVE(&pool->dirty, conn, dirty_link);
+			conn->dirty = false;
+			if (conn->state != CONN_CLOSED)
+				connoutput_flush(conn);
+		}
+		conn = TAILQ_FIRST(&pool->reap);
+		if (conn == NULL)
+			return;
+		TAILQ_REMOVE(&pool->reap, conn, reap_link);
+		conn->reaping = false;
+		reap(conn);
+	}
+}
+
+struct conn_pool *
+conn_pool_new(struct loop *loop)
+{
+	struct conn_pool *pool = calloc(1, sizeof(*pool));
+
+	if (pool == NULL)
+		return NULL;
+	pool->alarm = loop_timer_new(loop, alarm_rang, pool);
+	if (pool->alarm == NULL) {
+		free(pool);
+		return NULL;
+	}
+	pool->loop = loop;
+	pool->alarm_at = INT64_MAX;
+	pool->frame_timeout = CONN_FRAME_TIMEOUT_US;
+	loop_task_init(&pool->tail, turn_ends, pool);
+	slab_init(&pool->slab, sizeof(struct conn), CHUNK, UINT32_MAX);
+	bufs_init(&pool->frames, IPC_MAX_FRAME, KEEP_BUFS);
+	bufs_init(&pool->outs, OUTQ_BUF_SIZE, KEEP_BUFS);
+	TAILQ_INIT(&pool->all);
+	TAILQ_INIT(&pool->slow);
+	TAILQ_INIT(&pool->lingering);
+	TAILQ_INIT(&pool->dirty);
+	TAILQ_INIT(&pool->reap);
+	return pool;
+}
+
+void
+conn_pool_free(struct conn_pool *pool)
+{
+	struct conn *conn;
+
+	if (pool == NULL)
+		return;
+	while ((conn = TAILQ_FIRST(&pool->all)) != NULL) {
+		connpool_end(conn);
+		destroy(conn);
+	}
+	loop_cancel(pool->loop, &pool->tail);
+	loop_timer_free(pool->alarm);
+	bufs_fini(&pool->frames);
+	bufs_fini(&pool->outs);
+	slab_fini(&pool->slab);
+	free(pool);
+}
+
+void
+conn_pool_set_frame_timeout(struct conn_pool *pool, int64_t us)
+{
+	assert(TAILQ_EMPTY(&pool->all));
+	pool->frame_timeout = us;
+}

@@ -1,0 +1,98 @@
+/*
+ * The inside of connections, for the conn files only: what one is, what all
+ * of one pool share, the lists by which the tail of a turn and the alarm find
+ * their work. Invariant: a connection is freed by the tail of a turn only,
+ * after its closed hook, so that every callback and hook of the turn may
+ * still hold it.
+ */
+#ifndef DAEMON_IO_CONNPOOL_H
+#define DAEMON_IO_CONNPOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <event2/event_struct.h>
+
+#include "daemon/core/slab.h"
+#include "daemon/io/bufs.h"
+#include "daemon/io/conn.h"
+#include "daemon/io/outq.h"
+
+#define CONN_READ_MAX (64 * 1024) /* of one wake-up */
+#define CONN_IN_MAX   (CONN_READ_MAX + IPC_MAX_FRAME)
+
+enum conn_state {
+	CONN_OPEN,
+	CONN_LINGER, /* an ERROR leaves; what comes in is thrown away */
+	CONN_CLOSED, /* on the reap list */
+};
+
+TAILQ_HEAD(conn_list, conn);
+
+struct conn {
+	struct conn_pool *pool;
+	const struct conn_hooks *hooks;
+	void *arg;
+	void *user;
+	uint64_t serial;
+	struct conn_peer peer;
+	int fd;
+	enum conn_state state;
+	bool told;    /* the closed hook has run */
+	bool stopped; /* conn_stop_reading() */
+	bool paused;  /* too much is unsent */
+	bool backlog; /* in holds whole frames that wait for output room */
+	bool eof;
+	bool dirty;
+	bool reaping;
+	uint8_t *in; /* kept input; usually a partial frame or NULL */
+	uint32_t in_len;
+	uint32_t in_cap;
+	uint32_t discarded;
+	struct outq out;
+	struct event readable;
+	struct event writable;
+	int64_t deadline;
+	struct conn_list *timed; /* the list with that deadline, or NULL */
+	TAILQ_ENTRY(conn) all_link;
+	TAILQ_ENTRY(conn) timed_link;
+	TAILQ_ENTRY(conn) dirty_link;
+	TAILQ_ENTRY(conn) reap_link;
+};
+
+struct conn_pool {
+	struct loop *loop;
+	struct loop_task tail;
+	struct loop_timer *alarm;
+	int64_t alarm_at; /* INT64_MAX: not set */
+	int64_t frame_timeout;
+	uint64_t serial;
+	uint32_t lingering_count;
+	struct slab slab;
+	struct bufs frames; /* IPC_MAX_FRAME: partial frames */
+	struct bufs outs;
+	struct conn_list all;
+	struct conn_list slow;      /* with a started frame, by deadline */
+	struct conn_list lingering; /* by deadline */
+	struct conn_list dirty;     /* with output of this turn */
+	struct conn_list reap;      /* closed in this turn */
+	struct writer writer;       /* between conn_begin() and commit */
+	struct conn *writing;
+	uint8_t in[CONN_IN_MAX];
+	uint8_t nowhere[IPC_MAX_FRAME]; /* what closed connections send */
+};
+
+/* Closed: no more callbacks; the tail runs the hook and frees it. */
+void connpool_end(struct conn *conn);
+/* There is output to send at the end of the turn. */
+void connpool_dirty(struct conn *conn);
+/* There is a hook to call or a connection to free. */
+void connpool_reap(struct conn *conn);
+/* Moves to the end of slow or lingering, each of one constant timeout. */
+void connpool_set_deadline(
+    struct conn *conn, struct conn_list *list, int64_t after);
+void connpool_untime(struct conn *conn);
+
+#endif

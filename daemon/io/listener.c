@@ -1,0 +1,314 @@
+/*
+ * One listening socket and its path. Owned by whoever accepts. Invariant:
+ * while the lock is held no other agent touches the path, and what is
+ * unlinked is a socket that nobody serves, or our own.
+ */
+#include "daemon/io/listener.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#define ACCEPTS  64 /* of one wake-up */
+#define PAUSE_US 100000
+#define MODE_ALL 0777
+
+struct listener {
+	struct loop *loop;
+	listener_accept_fn *accepted;
+	void *arg;
+	int lock;
+	int fd;
+	bool bound; /* dev and ino are those of our socket */
+	bool accepting;
+	dev_t dev;
+	ino_t ino;
+	uint64_t pauses;
+	struct event readable;
+	struct loop_timer *resume;
+	struct sockaddr_un addr;
+};
+
+__attribute__((format(printf, 3, 4))) static int
+fail(const struct listener *l, char err[LISTENER_ERR_MAX], const char *fmt, ...)
+{
+	va_list ap;
+	int n = snprintf(err, LISTENER_ERR_MAX, "%s: ", l->addr.sun_path);
+
+	va_start(ap, fmt);
+	vsnprintf(err + n, LISTENER_ERR_MAX - (size_t)n, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+static int
+set_path(struct listener *l, const char *path, char err[LISTENER_ERR_MAX])
+{
+	size_t len = strlen(path);
+
+	l->addr.sun_family = AF_UNIX;
+	if (len > 0 && len < sizeof(l->addr.sun_path)) {
+		memcpy(l->addr.sun_path, path, len + 1);
+		return 0;
+	}
+	snprintf(err, LISTENER_ERR_MAX,
+	    "%.100s: a socket's path has 1 to %zu bytes", path,
+	    sizeof(l->addr.sun_path) - 1);
+	return -1;
+}
+
+static int
+make_directory(const struct listener *l, char err[LISTENER_ERR_MAX])
+{
+	char dir[sizeof(l->addr.sun_path)];
+	char *slash;
+	mode_t old;
+	int r;
+
+	memcpy(dir, l->addr.sun_path, sizeof(dir));
+	slash = strrchr(dir, '/');
+	if (slash == NULL || slash == dir)
+		return 0;
+	*slash = '\0';
+	if (access(dir, F_OK) == 0)
+		return 0;
+	old = umask(0);
+	r = mkdir(dir, 0755);
+	umask(old);
+	if (r != 0 && errno != EEXIST)
+		return fail(
+		    l, err, "cannot make its directory: %s", strerror(errno));
+	return 0;
+}
+
+/* The file stays: two agents must never hold locks on two files. */
+static int
+take_lock(struct listener *l, char err[LISTENER_ERR_MAX])
+{
+	char path[sizeof(l->addr.sun_path) + sizeof(".lock")];
+	int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+	snprintf(path, sizeof(path), "%s.lock", l->addr.sun_path);
+	l->lock = open(path, flags, 0600);
+	if (l->lock < 0)
+		return fail(
+		    l, err, "cannot open its lock file: %s", strerror(errno));
+	if (flock(l->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		return fail(l, err, "in use, another process has its lock");
+	return fail(l, err, "cannot lock: %s", strerror(errno));
+}
+
+/* The errno of a connect; 0 and EAGAIN (a full backlog) mean alive. */
+static int
+probe(const struct listener *l)
+{
+	int flags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+	int fd = socket(AF_UNIX, flags, 0);
+	int error = 0;
+
+	if (fd < 0)
+		return errno;
+	if (connect(fd, (const struct sockaddr *)&l->addr, sizeof(l->addr)) !=
+	    0)
+		error = errno;
+	close(fd);
+	return error;
+}
+
+/* Leaves the path free, or fails and leaves it alone. */
+static int
+clear_path(const struct listener *l, char err[LISTENER_ERR_MAX])
+{
+	struct stat st;
+	int error;
+
+	if (lstat(l->addr.sun_path, &st) != 0)
+		return errno == ENOENT ? 0
+				       : fail(l, err, "%s", strerror(errno));
+	if (!S_ISSOCK(st.st_mode))
+		return fail(l, err, "exists and is not a socket");
+	error = probe(l);
+	if (error == 0 || error == EAGAIN || error == EPROTOTYPE)
+		return fail(l, err, "in use, another process serves it");
+	if (error != ECONNREFUSED && error != ENOENT)
+		return fail(l, err, "cannot probe: %s", strerror(error));
+	if (unlink(l->addr.sun_path) != 0 && errno != ENOENT)
+		return fail(l, err, "cannot remove: %s", strerror(errno));
+	return 0;
+}
+
+static bool
+is_ours(const struct listener *l)
+{
+	struct stat st;
+
+	return l->bound && lstat(l->addr.sun_path, &st) == 0 &&
+	       S_ISSOCK(st.st_mode) && st.st_dev == l->dev &&
+	       st.st_ino == l->ino;
+}
+
+static int
+bind_path(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
+{
+	int flags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+	struct stat st;
+	mode_t old;
+	int r;
+
+	l->fd = socket(AF_UNIX, flags, 0);
+	if (l->fd < 0)
+		return fail(l, err, "%s", strerror(errno));
+	old = umask(~mode & MODE_ALL); /* bind() makes 0777 less the umask */
+	r = bind(l->fd, (const struct sockaddr *)&l->addr, sizeof(l->addr));
+	umask(old);
+	if (r != 0)
+		return fail(l, err, "cannot bind: %s", strerror(errno));
+	if (lstat(l->addr.sun_path, &st) != 0)
+		return fail(l, err, "%s", strerror(errno));
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	l->bound = true;
+	return 0;
+}
+
+/* Nobody can connect before listen(), so the group is right by then. */
+static int
+serve(const struct listener *l, gid_t gid, char err[LISTENER_ERR_MAX])
+{
+	if (gid != (gid_t)-1 && lchown(l->addr.sun_path, (uid_t)-1, gid) != 0)
+		return fail(l, err, "cannot give it to group %u: %s",
+		    (unsigned int)gid, strerror(errno));
+	if (listen(l->fd, LISTENER_BACKLOG) != 0)
+		return fail(l, err, "cannot listen: %s", strerror(errno));
+	return 0;
+}
+
+static void
+resume(void *arg)
+{
+	struct listener *l = arg;
+
+	if (event_add(&l->readable, NULL) != 0)
+		loop_timer_set(l->resume, loop_now() + PAUSE_US);
+}
+
+/* An error that stays would wake the loop for ever. */
+static void
+pause_accepting(struct listener *l)
+{
+	l->pauses++;
+	event_del(&l->readable);
+	loop_timer_set(l->resume, loop_now() + PAUSE_US);
+}
+
+/* Is there perhaps more? */
+static bool
+accept_one(struct listener *l)
+{
+	int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		l->accepted(l->arg, fd);
+		return true;
+	}
+	if (errno == EINTR || errno == ECONNABORTED)
+		return true;
+	if (errno != EAGAIN)
+		pause_accepting(l);
+	return false;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+	unsigned int n = ACCEPTS;
+
+	(void)fd;
+	(void)what;
+	l->accepting = true;
+	while (n-- > 0 && accept_one(l))
+		continue;
+	l->accepting = false;
+}
+
+static int
+attach(struct listener *l, char err[LISTENER_ERR_MAX])
+{
+	event_assign(&l->readable, loop_base(l->loop), l->fd,
+	    EV_READ | EV_PERSIST, on_readable, l);
+	l->resume = loop_timer_new(l->loop, resume, l);
+	if (l->resume == NULL || event_add(&l->readable, NULL) != 0)
+		return fail(l, err, "cannot watch: out of memory");
+	return 0;
+}
+
+struct listener *
+listener_new(struct loop *loop, const char *path, mode_t mode, gid_t gid,
+    listener_accept_fn *accepted, void *arg, char err[LISTENER_ERR_MAX])
+{
+	struct listener *l = calloc(1, sizeof(*l));
+
+	if (l == NULL) {
+		snprintf(err, LISTENER_ERR_MAX, "%.100s: out of memory", path);
+		return NULL;
+	}
+	l->loop = loop;
+	l->accepted = accepted;
+	l->arg = arg;
+	l->lock = -1;
+	l->fd = -1;
+	if (set_path(l, path, err) != 0 || make_directory(l, err) != 0 ||
+	    take_lock(l, err) != 0 || clear_path(l, err) != 0 ||
+	    bind_path(l, mode, err) != 0 || serve(l, gid, err) != 0 ||
+	    attach(l, err) != 0) {
+		listener_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+/* The path goes before the lock does: a successor finds it free. */
+void
+listener_free(struct listener *l)
+{
+	if (l == NULL)
+		return;
+	assert(!l->accepting);
+	loop_timer_free(l->resume);
+	if (event_initialized(&l->readable))
+		event_del(&l->readable);
+	if (is_ours(l))
+		unlink(l->addr.sun_path);
+	if (l->fd >= 0)
+		close(l->fd);
+	if (l->lock >= 0)
+		close(l->lock);
+	free(l);
+}
+
+const char *
+listener_path(const struct listener *l)
+{
+	return l->addr.sun_path;
+}
+
+uint64_t
+listener_pauses(const struct listener *l)
+{
+	return l->pauses;
+}

@@ -1,0 +1,41 @@
+/*
+ * A Unix listening socket: the lock, the stale file of a killed process, mode
+ * and group, and accepting. Owned by whoever accepts.
+ */
+#ifndef DAEMON_IO_LISTENER_H
+#define DAEMON_IO_LISTENER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/io/loop.h"
+
+#define LISTENER_BACKLOG 4096
+#define LISTENER_ERR_MAX 256
+
+struct listener;
+
+/* Takes the descriptor (non-blocking, close-on-exec). */
+typedef void listener_accept_fn(void *arg, int fd);
+
+/*
+ * Takes PATH.lock, probes the path: a live socket is an error ("in use"), a
+ * dead one is unlinked, anything that is not a socket is left alone and an
+ * error. Binds with the mode from the start (no moment with a wider one),
+ * group gid unless (gid_t)-1. A missing directory is made, mode 0755, one
+ * level only. NULL with err set to one line that names the path.
+ */
+struct listener *listener_new(struct loop *loop, const char *path, mode_t mode,
+    gid_t gid, listener_accept_fn *accepted, void *arg,
+    char err[LISTENER_ERR_MAX]);
+/* Stops accepting and unlinks the path, if it is still this socket's. */
+void listener_free(struct listener *listener); /* takes NULL */
+const char *listener_path(const struct listener *listener);
+
+/*
+ * accept() failing with EMFILE, ENFILE, ENOBUFS or ENOMEM pauses accepting for
+ * 100 ms; counted here.
+ */
+uint64_t listener_pauses(const struct listener *listener);
+
+#endif
