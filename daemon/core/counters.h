@@ -34,26 +34,33 @@
 	X(rebind_asked, "Answers that ask for another source port")
 
 /* X(field, help). Of the agent. */
-#define AGENT_COUNTERS(X)                                             \
-	X(connections, "Connections accepted")                        \
-	X(connections_refused, "Connections refused by right or cap") \
-	X(frames_bad, "Connections closed for a malformed frame")     \
-	X(checks, "Checks asked for")                                 \
-	X(allowed, "Checks allowed")                                  \
-	X(denied, "Checks denied")                                    \
-	X(failed, "Checks failed")                                    \
-	X(cancelled, "Checks cancelled")                              \
-	X(permitted, "Checks that permit, whatever the outcome")      \
-	X(failed_validation, "Checks failed: validation")             \
-	X(failed_unknown_rule, "Checks failed: unknown rule")         \
-	X(failed_unauthorised, "Checks failed: unauthorised")         \
-	X(failed_discovery, "Checks failed: discovery")               \
-	X(failed_transport, "Checks failed: transport")               \
-	X(failed_timeout, "Checks failed: timeout")                   \
-	X(failed_overloaded, "Checks failed: overloaded")             \
-	X(failed_draining, "Checks failed: draining")                 \
-	X(failed_interrupted, "Checks failed: interrupted")           \
-	X(reports, "Latency reports taken")                           \
+#define AGENT_COUNTERS(X)                                                  \
+	X(connections, "Connections accepted")                             \
+	X(connections_refused, "Connections refused by right or cap")      \
+	X(connections_unread, "Connections closed for unread answers")     \
+	X(frames_bad, "Connections closed for a malformed frame")          \
+	X(frames_slow, "Connections closed for an unfinished frame")       \
+	X(checks, "Checks asked for")                                      \
+	X(allowed, "Checks allowed")                                       \
+	X(denied, "Checks denied")                                         \
+	X(failed, "Checks failed")                                         \
+	X(cancelled, "Checks cancelled")                                   \
+	X(permitted, "Checks that permit, whatever the outcome")           \
+	X(source_server, "Checks whose permit a server decided")           \
+	X(source_empty, "Checks that asked for nothing")                   \
+	X(source_policy, "Checks whose permit the failure policy decided") \
+	X(source_local, "Checks whose permit the local limiter decided")   \
+	X(source_shadow, "Checks denied, but permitted in shadow mode")    \
+	X(failed_validation, "Checks failed: validation")                  \
+	X(failed_unknown_rule, "Checks failed: unknown rule")              \
+	X(failed_unauthorised, "Checks failed: unauthorised")              \
+	X(failed_discovery, "Checks failed: discovery")                    \
+	X(failed_transport, "Checks failed: transport")                    \
+	X(failed_timeout, "Checks failed: timeout")                        \
+	X(failed_overloaded, "Checks failed: overloaded")                  \
+	X(failed_draining, "Checks failed: draining")                      \
+	X(failed_interrupted, "Checks failed: interrupted")                \
+	X(reports, "Latency reports taken")                                \
 	X(reports_refused, "Latency reports refused")
 
 #define COUNTER_FIELD(name, help) uint64_t name;

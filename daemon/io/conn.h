@@ -39,6 +39,10 @@ struct conn_hooks {
 	    struct reader *payload);
 	/* Once, whatever ended it; conn is still valid, sends go nowhere. */
 	void (*closed)(void *arg, struct conn *conn);
+	/* May be NULL. The bytes made no frame: a length out of range
+	 * (IPC_ERR_MALFORMED) or a frame not finished in time (IPC_ERR_SLOW);
+	 * the ERROR is being sent. */
+	void (*broken)(void *arg, struct conn *conn, enum ipc_error_code code);
 };
 
 /* What all connections share: buffers, the reaper. Borrows the loop. */

@@ -68,7 +68,7 @@ bad_length(struct conn *conn, const uint8_t *bytes)
 	snprintf(text, sizeof(text),
 	    "a frame of %u bytes: %d to %d are allowed", reader_u32(&r),
 	    IPC_HEAD_LEN, IPC_MAX_FRAME);
-	conn_error(conn, 0, IPC_ERR_MALFORMED, text);
+	connpool_broken(conn, IPC_ERR_MALFORMED, text);
 }
 
 /* Is there too much output for another frame, even after sending some? */

@@ -96,6 +96,14 @@ connpool_end(struct conn *conn)
 	connpool_reap(conn);
 }
 
+void
+connpool_broken(struct conn *conn, enum ipc_error_code code, const char *text)
+{
+	conn_error(conn, 0, code, text);
+	if (conn->hooks->broken != NULL)
+		conn->hooks->broken(conn->arg, conn, code);
+}
+
 static void
 destroy(struct conn *conn)
 {
@@ -126,7 +134,7 @@ last_chance(struct conn *conn, int64_t now)
 {
 	conninput_read(conn);
 	if (conn->timed == &conn->pool->slow && conn->deadline <= now)
-		conn_error(conn, 0, IPC_ERR_SLOW,
+		connpool_broken(conn, IPC_ERR_SLOW,
 		    "a started frame was not finished in time");
 }
 

@@ -86,6 +86,9 @@ struct conn_pool {
 
 /* Closed: no more callbacks; the tail runs the hook and frees it. */
 void connpool_end(struct conn *conn);
+/* conn_error(), and its owner is told: what came was no frame. */
+void connpool_broken(
+    struct conn *conn, enum ipc_error_code code, const char *text);
 /* There is output to send at the end of the turn. */
 void connpool_dirty(struct conn *conn);
 /* There is a hook to call or a connection to free. */

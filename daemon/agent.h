@@ -1,0 +1,52 @@
+/*
+ * The agent owns everything: loop, configuration, tenants, dispatcher, and
+ * the ways to end. State hangs from here, not from globals.
+ */
+#ifndef DAEMON_AGENT_H
+#define DAEMON_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/config.h"
+#include "daemon/dispatch.h"
+#include "daemon/io/loop.h"
+#include "daemon/tenant.h"
+
+#define AGENT_ERR_MAX 512
+
+struct agent {
+	struct loop *loop;
+	struct random_pool *random;
+	struct config *config;
+	struct rules *rules;
+	struct tenant **tenants; /* as config->tenants */
+	struct dispatch *dispatch;
+	struct loop_signal *sigterm;
+	struct loop_signal *sigint;
+	struct loop_timer *drain_timer;
+	struct loop_task ending; /* leaves the loop after answers are out */
+	int64_t started;         /* loop_now() time */
+	int64_t drain_until;
+	uint64_t generation;
+	bool draining;
+	bool ready; /* as last logged */
+};
+
+/*
+ * Opens sockets and starts discovery. Takes over a reference of config, on
+ * success only. NULL with err set to one line.
+ */
+struct agent *agent_new(struct config *config, char err[AGENT_ERR_MAX]);
+void agent_free(struct agent *agent); /* takes NULL */
+
+/* Runs until quit or drained. Returns 0, or RLA_ESYS. */
+int agent_run(struct agent *agent);
+
+/* Stops accepting, lets operations end within their horizon, then ends. The
+ * second call ends at once. */
+void agent_drain(struct agent *agent);
+/* Operations in flight become Cancelled; ends at once. */
+void agent_quit(struct agent *agent);
+
+#endif

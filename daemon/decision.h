@@ -1,0 +1,34 @@
+/*
+ * The one exit path of every check: outcome and reason in, permit and source
+ * out. Failed and Cancelled are never turned into Allowed; the failure policy
+ * touches permit alone, and only for the reasons it covers.
+ */
+#ifndef DAEMON_DECISION_H
+#define DAEMON_DECISION_H
+
+#include <stdbool.h>
+
+#include "daemon/config.h"
+#include "daemon/rules.h"
+#include "daemon/tenant.h"
+#include "proto/ipc.h"
+
+/* Does on_failure decide permit for this reason? */
+bool decision_policy_applies(enum ipc_reason reason);
+
+/* Nothing was asked for: allowed, source empty. */
+void decision_empty(struct ipc_decision *d);
+/* reason is one of those of a failed check; text is borrowed. */
+void decision_failed(struct ipc_decision *d, enum ipc_reason reason,
+    enum config_failure policy, const char *text);
+void decision_cancelled(struct ipc_decision *d);
+
+/*
+ * What a server decided. names is the request as it was asked, NULL when
+ * nobody needs names (allowed, no detail); it is borrowed by *d.
+ */
+void decision_selected(struct ipc_decision *d,
+    const struct tenant_result *result, const struct rules_request *names,
+    bool detail);
+
+#endif

@@ -1,0 +1,400 @@
+/*
+ * Frames to messages: the greeting, one handler per message in one table, and
+ * the small answers. What a handler cannot decode ends its connection, with
+ * an ERROR that says why, and touches no other.
+ */
+#include "daemon/dispatch_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/log.h"
+#include "daemon/message.h"
+#include "proto/err.h"
+
+#define DOCUMENT_CHUNK (IPC_MAX_FRAME - IPC_HEAD_LEN)
+
+static struct ipc_str
+str_of(const char *text)
+{
+	size_t len = strlen(text);
+
+	return (struct ipc_str){
+	    .bytes = (const uint8_t *)text,
+	    .len = (uint16_t)(len < IPC_MAX_TEXT ? len : IPC_MAX_TEXT),
+	};
+}
+
+static void
+send_done(
+    struct client *c, uint64_t id, enum ipc_reason reason, const char *text)
+{
+	const struct ipc_done m = {
+	    .reason = (uint16_t)reason, .text = str_of(text)};
+	struct writer *w = conn_begin(c->conn);
+
+	if (w == NULL)
+		return;
+	ipc_enc_done(w, id, &m);
+	conn_commit(c->conn);
+}
+
+static void
+bad_frame(
+    struct client *c, uint64_t id, enum ipc_error_code code, const char *text)
+{
+	c->dispatch->counters.frames_bad++;
+	log_debug("frame", "listener=%s client=\"%s\" error=\"%s\"",
+	    c->port->name, c->name, text);
+	conn_error(c->conn, id, code, text);
+}
+
+static void
+handle_hello(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	const struct dispatch *d = c->dispatch;
+	struct ipc_welcome welcome;
+	struct ipc_hello hello;
+	struct writer *w;
+	size_t len;
+
+	if (ipc_dec_hello(r, &hello) != 0) {
+		bad_frame(c, head->id, IPC_ERR_MALFORMED, "HELLO: malformed");
+		return;
+	}
+	if (hello.version_min > IPC_VERSION ||
+	    hello.version_max < IPC_VERSION) {
+		bad_frame(c, head->id, IPC_ERR_VERSION,
+		    "HELLO: this agent speaks version 1 only");
+		return;
+	}
+	c->greeted = true;
+	len = hello.client.len < CLIENT_NAME_MAX ? hello.client.len
+						 : CLIENT_NAME_MAX;
+	if (len > 0)
+		memcpy(c->name, hello.client.bytes, len);
+	welcome = (struct ipc_welcome){
+	    .version = IPC_VERSION,
+	    .max_frame = IPC_MAX_FRAME,
+	    .max_inflight =
+		c->port->config != NULL ? c->port->config->max_inflight : 0,
+	    .default_deadline_ms = d->max_horizon_ms + 1000,
+	    .generation = d->env.generation,
+	    .agent = str_of(PACKAGE_STRING),
+	};
+	memcpy(welcome.config_hash, d->env.config->hash, IPC_HASH_LEN);
+	w = conn_begin(c->conn);
+	if (w == NULL)
+		return;
+	ipc_enc_welcome(w, head->id, &welcome);
+	conn_commit(c->conn);
+}
+
+static void
+handle_check(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	struct ipc_check m;
+
+	if (ipc_dec_check(r, &m) != 0)
+		bad_frame(c, head->id, IPC_ERR_MALFORMED, "CHECK: malformed");
+	else
+		dispatch_check_rule(c, head->id, &m);
+}
+
+static void
+handle_adhoc(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	struct dispatch *d = c->dispatch;
+	const struct ipc_str payload = {
+	    .bytes = r->at, .len = (uint16_t)reader_left(r)};
+
+	if (ipc_dec_check_adhoc(r, &d->adhoc) != 0)
+		bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "CHECK_ADHOC: malformed");
+	else
+		dispatch_check_adhoc(c, head->id, &d->adhoc, payload);
+}
+
+static void
+handle_cancel(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	if (ipc_dec_empty(r) != 0)
+		bad_frame(c, head->id, IPC_ERR_MALFORMED, "CANCEL: malformed");
+	else
+		dispatch_cancel(c, head->id);
+}
+
+static void
+send_reported(struct client *c, uint64_t id, enum ipc_reason reason,
+    uint32_t sent, const char *text)
+{
+	const struct ipc_reported m = {
+	    .reason = (uint8_t)reason,
+	    .sent = (uint8_t)sent,
+	    .text = str_of(text),
+	};
+	struct writer *w = conn_begin(c->conn);
+
+	if (reason == IPC_REASON_OK)
+		c->dispatch->counters.reports++;
+	else
+		c->dispatch->counters.reports_refused++;
+	if (w == NULL)
+		return;
+	ipc_enc_reported(w, id, &m);
+	conn_commit(c->conn);
+}
+
+static void
+report_send(struct client *c, uint64_t id, struct tenant *t,
+    const struct pdu_sample *sample)
+{
+	struct pdu_report report = {.count = 1};
+	uint32_t sent;
+	int err;
+
+	report.samples[0] = *sample;
+	err = tenant_report(t, &report, &sent);
+	if (err == 0)
+		send_reported(c, id, IPC_REASON_OK, sent, "");
+	else if (err == RLA_ENOENT)
+		send_reported(
+		    c, id, IPC_REASON_DISCOVERY, 0, "no server is known");
+	else
+		send_reported(c, id, IPC_REASON_TRANSPORT, 0, err_str(err));
+}
+
+static void
+handle_report(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	const struct config_listener *l = c->port->config;
+	const struct config_tracker *tracker;
+	struct rules_caller caller;
+	struct pdu_sample sample;
+	char text[RULES_TEXT_MAX];
+	struct ipc_report m;
+	struct tenant *t;
+
+	if (ipc_dec_report(r, &m) != 0) {
+		bad_frame(c, head->id, IPC_ERR_MALFORMED, "REPORT: malformed");
+		return;
+	}
+	if (l == NULL ||
+	    !config_allows(&l->trackers, m.tracker.bytes, m.tracker.len)) {
+		send_reported(c, head->id, IPC_REASON_UNAUTHORISED, 0,
+		    "this listener does not offer the tracker");
+		return;
+	}
+	tracker = config_tracker(
+	    c->dispatch->env.config, m.tracker.bytes, m.tracker.len);
+	if (tracker == NULL) {
+		message_format(text, sizeof(text), "unknown tracker \"%.*s\"",
+		    (int)m.tracker.len, (const char *)m.tracker.bytes);
+		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
+		return;
+	}
+	caller = dispatch_caller(c, NULL, 0);
+	t = dispatch_tenant(c->dispatch, m.tenant, text);
+	if (t == NULL ||
+	    rules_build_report(c->dispatch->env.rules, tenant_config(t),
+		tracker, &caller, m.latency_ms, &sample, text) != 0)
+		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
+	else
+		report_send(c, head->id, t, &sample);
+}
+
+static void
+handle_report_adhoc(
+    struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	const struct config_listener *l = c->port->config;
+	struct pdu_sample sample;
+	char text[RULES_TEXT_MAX];
+	struct ipc_report_adhoc m;
+	struct tenant *t;
+
+	if (ipc_dec_report_adhoc(r, &m) != 0) {
+		bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "REPORT_ADHOC: malformed");
+		return;
+	}
+	if (l == NULL || !l->adhoc) {
+		send_reported(c, head->id, IPC_REASON_UNAUTHORISED, 0,
+		    "this listener takes no ad-hoc reports");
+		return;
+	}
+	t = dispatch_tenant(c->dispatch, m.tenant, text);
+	if (t == NULL || rules_build_report_adhoc(c->dispatch->env.rules,
+			     tenant_config(t), &m, &sample, text) != 0)
+		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
+	else
+		report_send(c, head->id, t, &sample);
+}
+
+static void
+handle_ping(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	struct ipc_ping m;
+	struct writer *w;
+
+	if (ipc_dec_ping(r, &m) != 0) {
+		bad_frame(c, head->id, IPC_ERR_MALFORMED, "PING: malformed");
+		return;
+	}
+	w = conn_begin(c->conn);
+	if (w == NULL)
+		return;
+	ipc_enc_pong(w, head->id, &m);
+	conn_commit(c->conn);
+}
+
+static void
+handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	const struct dispatch_env *env = &c->dispatch->env;
+	struct writer *w;
+	size_t len, at, n;
+	char *json;
+
+	if (ipc_dec_empty(r) != 0) {
+		bad_frame(c, head->id, IPC_ERR_MALFORMED, "query: malformed");
+		return;
+	}
+	json = env->document(env->arg, head->type);
+	if (json == NULL) {
+		send_done(c, head->id, IPC_REASON_OVERLOADED, "out of memory");
+		return;
+	}
+	len = strlen(json);
+	for (at = 0; at < len; at += n) {
+		n = len - at < DOCUMENT_CHUNK ? len - at : DOCUMENT_CHUNK;
+		w = conn_begin(c->conn);
+		if (w == NULL)
+			break;
+		ipc_enc_document(w, head->id, json + at, n, at + n < len);
+		conn_commit(c->conn);
+	}
+	free(json);
+}
+
+static void
+handle_quit(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	const struct dispatch_env *env = &c->dispatch->env;
+
+	if (ipc_dec_empty(r) != 0) {
+		bad_frame(c, head->id, IPC_ERR_MALFORMED, "QUIT: malformed");
+		return;
+	}
+	if (c->port->config != NULL) {
+		send_done(c, head->id, IPC_REASON_UNAUTHORISED,
+		    "quit: only on the control socket");
+		return;
+	}
+	send_done(c, head->id, IPC_REASON_OK, "");
+	env->quit(env->arg);
+}
+
+typedef void handler(
+    struct client *c, const struct ipc_head *head, struct reader *r);
+
+/* Every message that a client may send after its HELLO. */
+static const struct {
+	uint16_t type;
+	handler *handle;
+} handlers[] = {
+    {IPC_CHECK, handle_check},
+    {IPC_CHECK_ADHOC, handle_adhoc},
+    {IPC_CANCEL, handle_cancel},
+    {IPC_REPORT, handle_report},
+    {IPC_REPORT_ADHOC, handle_report_adhoc},
+    {IPC_PING, handle_ping},
+    {IPC_WAIT, dispatch_wait},
+    {IPC_STATUS, handle_document},
+    {IPC_SERVERS, handle_document},
+    {IPC_QUIT, handle_quit},
+};
+
+static handler *
+find_handler(uint16_t type)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
+		if (handlers[i].type == type)
+			return handlers[i].handle;
+	}
+	return NULL;
+}
+
+static void
+frame(void *arg, struct conn *conn, const struct ipc_head *head,
+    struct reader *payload)
+{
+	struct client *c = conn_user(conn);
+	handler *handle;
+
+	(void)arg;
+	if (c == NULL) /* refused; its ERROR is on the way */
+		return;
+	if (c->greeted == (head->type == IPC_HELLO)) {
+		bad_frame(c, head->id, IPC_ERR_GREETING,
+		    c->greeted ? "HELLO: sent twice" : "HELLO must be first");
+		return;
+	}
+	if (head->type == IPC_HELLO) {
+		handle_hello(c, head, payload);
+		return;
+	}
+	handle = find_handler(head->type);
+	if (handle == NULL) {
+		bad_frame(c, head->id, IPC_ERR_TYPE, "unknown message type");
+		return;
+	}
+	if (head->type != IPC_CANCEL && (dispatch_in_flight(c, head->id) ||
+					    dispatch_waiting(c, head->id))) {
+		bad_frame(c, head->id, IPC_ERR_ID,
+		    "the request id is in flight on this connection");
+		return;
+	}
+	if (head->type != IPC_CANCEL && head->id > c->last_id)
+		c->last_id = head->id;
+	handle(c, head, payload);
+}
+
+void
+dispatch_forget(struct client *c)
+{
+	dispatch_cancel_all(c);
+	dispatch_wait_forget(c);
+	conn_set_user(c->conn, NULL);
+	client_free(c);
+}
+
+static void
+closed(void *arg, struct conn *conn)
+{
+	struct client *c = conn_user(conn);
+
+	(void)arg;
+	if (c != NULL)
+		dispatch_forget(c);
+}
+
+static void
+broken(void *arg, struct conn *conn, enum ipc_error_code code)
+{
+	struct dispatch *d = arg;
+
+	(void)conn;
+	if (code == IPC_ERR_SLOW)
+		d->counters.frames_slow++;
+	else
+		d->counters.frames_bad++;
+}
+
+const struct conn_hooks dispatch_hooks = {
+    .frame = frame,
+    .closed = closed,
+    .broken = broken,
+};

@@ -1,0 +1,65 @@
+/*
+ * Dispatch: takes the frames of every connection, finds what they ask for,
+ * and answers each exactly once. Owns the listening sockets, connections and
+ * the table of requests in flight.
+ */
+#ifndef DAEMON_DISPATCH_H
+#define DAEMON_DISPATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/config.h"
+#include "daemon/core/counters.h"
+#include "daemon/io/loop.h"
+#include "daemon/rules.h"
+#include "daemon/tenant.h"
+
+#define DISPATCH_ERR_MAX 256
+
+struct dispatch;
+
+/* What it works on; all borrowed for its life. */
+struct dispatch_env {
+	struct loop *loop;
+	struct random_pool *random;
+	const struct config *config;
+	struct rules *rules;
+	struct tenant **tenants; /* as config->tenants */
+	uint64_t generation;
+	/* A document for STATUS or SERVERS: malloc()ed JSON, or NULL. */
+	char *(*document)(void *arg, uint16_t type);
+	void (*quit)(void *arg); /* an authorised QUIT came */
+	void *arg;
+};
+
+/* Opens all sockets, or none: NULL with err set to one line. */
+struct dispatch *dispatch_new(
+    const struct dispatch_env *env, char err[DISPATCH_ERR_MAX]);
+void dispatch_free(struct dispatch *d); /* takes NULL */
+
+/* Tell it that readiness may have changed. */
+void dispatch_ready(struct dispatch *d);
+/* Is a decision possible: does every tenant know a server? */
+bool dispatch_is_ready(const struct dispatch *d);
+
+/* Stops accepting, says GO_AWAY; requests in flight go on. */
+void dispatch_drain(struct dispatch *d);
+/* Ends what is in flight as cancelled and closes every connection. */
+void dispatch_stop(struct dispatch *d);
+/* Checks in flight. */
+uint32_t dispatch_inflight(const struct dispatch *d);
+
+/* One row per listener, the control socket last; false past the end. */
+struct dispatch_port {
+	const char *name; /* "control" for the control socket */
+	const char *path;
+	uint32_t connections;
+	uint32_t inflight;
+	uint64_t accept_pauses;
+};
+bool dispatch_port(
+    const struct dispatch *d, size_t index, struct dispatch_port *out);
+const struct agent_counters *dispatch_counters(const struct dispatch *d);
+
+#endif

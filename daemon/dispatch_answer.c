@@ -1,0 +1,233 @@
+/*
+ * From a result to a DECISION: what a server said gets its names back, what
+ * failed its policy, and everything is counted. dispatch_answer() is the one
+ * exit of every check, passed once.
+ */
+#include "daemon/dispatch_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/decision.h"
+#include "daemon/message.h"
+
+/* proto/IPC.md, 4.6: a resource of a detail is longer than a guard. */
+#define DECISION_LEN \
+	(IPC_HEAD_LEN + 28 + 2 + IPC_MAX_NAME + 2 + IPC_MAX_TEXT + 4)
+#define DETAIL_LEN (22 + IPC_MAX_NAME)
+
+_Static_assert(DECISION_LEN + PDU_MAX_BLOCKS * DETAIL_LEN <= IPC_MAX_FRAME,
+    "a frame holds the longest decision");
+
+static void
+count_failed(struct agent_counters *n, enum ipc_reason reason)
+{
+	n->failed++;
+	switch (reason) {
+	case IPC_REASON_VALIDATION:
+		n->failed_validation++;
+		return;
+	case IPC_REASON_UNKNOWN_RULE:
+		n->failed_unknown_rule++;
+		return;
+	case IPC_REASON_UNAUTHORISED:
+		n->failed_unauthorised++;
+		return;
+	case IPC_REASON_DISCOVERY:
+		n->failed_discovery++;
+		return;
+	case IPC_REASON_TRANSPORT:
+		n->failed_transport++;
+		return;
+	case IPC_REASON_TIMEOUT:
+		n->failed_timeout++;
+		return;
+	case IPC_REASON_OVERLOADED:
+		n->failed_overloaded++;
+		return;
+	case IPC_REASON_DRAINING:
+		n->failed_draining++;
+		return;
+	case IPC_REASON_INTERRUPTED:
+		n->failed_interrupted++;
+		return;
+	case IPC_REASON_OK:
+	case IPC_REASON_RESOURCE:
+	case IPC_REASON_GUARD:
+	case IPC_REASON_RESOURCE_GUARD:
+	case IPC_REASON_UNAVAILABLE:
+	case IPC_REASON_CANCELLED:
+		return;
+	}
+}
+
+static void
+count_source(struct agent_counters *n, enum ipc_source source)
+{
+	switch (source) {
+	case IPC_SOURCE_SERVER:
+		n->source_server++;
+		return;
+	case IPC_SOURCE_EMPTY:
+		n->source_empty++;
+		return;
+	case IPC_SOURCE_POLICY:
+		n->source_policy++;
+		return;
+	case IPC_SOURCE_LOCAL:
+		n->source_local++;
+		return;
+	case IPC_SOURCE_SHADOW:
+		n->source_shadow++;
+		return;
+	}
+}
+
+static void
+count(struct agent_counters *n, const struct ipc_decision *d)
+{
+	n->permitted += d->permit;
+	count_source(n, (enum ipc_source)d->source);
+	switch ((enum ipc_outcome)d->outcome) {
+	case IPC_ALLOWED:
+		n->allowed++;
+		return;
+	case IPC_DENIED:
+		n->denied++;
+		return;
+	case IPC_FAILED:
+		count_failed(n, (enum ipc_reason)d->reason);
+		return;
+	case IPC_CANCELLED:
+		n->cancelled++;
+		return;
+	}
+}
+
+/*
+ * Reading stops at CONN_OUT_HIGH unsent bytes, but answers to what was asked
+ * before still come: a client that never reads them is closed in the end.
+ */
+static void
+close_unread(struct client *c)
+{
+	if (conn_unsent(c->conn) <= CLIENT_OUT_MAX || conn_closing(c->conn))
+		return;
+	c->dispatch->counters.connections_unread++;
+	conn_close(c->conn);
+}
+
+void
+dispatch_answer(struct client *c, uint64_t id, int64_t arrived)
+{
+	struct dispatch *d = c->dispatch;
+	struct writer *w;
+
+	d->decision.elapsed_us = (uint64_t)(loop_now() - arrived);
+	count(&d->counters, &d->decision);
+	w = conn_begin(c->conn);
+	if (w == NULL)
+		return;
+	(void)ipc_enc_decision(w, id, &d->decision); /* it fits, see above */
+	conn_commit(c->conn);
+	close_unread(c);
+}
+
+struct rules_caller
+dispatch_caller(const struct client *c, const uint8_t *key, size_t key_len)
+{
+	const struct conn_peer *peer = conn_peer(c->conn);
+
+	return (struct rules_caller){
+	    .uid = peer->uid,
+	    .gid = peer->gid,
+	    .listener = c->port->name,
+	    .key = key,
+	    .key_len = key_len,
+	};
+}
+
+/*
+ * The names of a request that was built once already, from what was kept of
+ * it. Its scratch is not that of a check being started, which may be why the
+ * one before it ends.
+ */
+static const struct rules_request *
+names_of(struct request *r)
+{
+	struct dispatch *d = r->client->dispatch;
+	char text[RULES_TEXT_MAX];
+	struct rules_caller caller;
+	struct reader reader;
+	int err;
+
+	if (r->rule != NULL) {
+		caller = dispatch_caller(r->client,
+		    (r->options & IPC_OPT_KEY) != 0 ? r->kept : NULL,
+		    r->kept_len);
+		err = rules_build(
+		    d->env.rules, r->rule, &caller, r->tokens, &d->names, text);
+	} else {
+		reader_init(&reader, r->kept, r->kept_len);
+		err = ipc_dec_check_adhoc(&reader, &d->kept);
+		if (err == 0)
+			err = rules_build_adhoc(d->env.rules,
+			    tenant_config(r->tenant), &d->kept, &d->names,
+			    text);
+	}
+	return err == 0 ? &d->names : NULL;
+}
+
+static void
+decide_selected(struct request *r, const struct tenant_result *res)
+{
+	bool detail = (r->options & IPC_OPT_DETAIL) != 0;
+	const struct rules_request *names = NULL;
+
+	if (detail || !res->guards_pass || !res->resources_pass)
+		names = names_of(r);
+	decision_selected(&r->client->dispatch->decision, res, names, detail);
+}
+
+static enum config_failure
+policy_of(const struct request *r)
+{
+	return r->rule != NULL ? r->rule->on_failure
+			       : tenant_config(r->tenant)->on_failure;
+}
+
+/* The end of an operation, for whatever reason. */
+void
+dispatch_done(void *arg, const struct tenant_result *res)
+{
+	struct request *r = arg;
+	struct ipc_decision *out = &r->client->dispatch->decision;
+	char text[RULES_TEXT_MAX];
+	const char *why;
+
+	switch (res->end) {
+	case POLICY_SELECTED:
+		decide_selected(r, res);
+		break;
+	case POLICY_TIMEOUT:
+		snprintf(text, sizeof(text), "no server answered in %lld ms",
+		    (long long)(loop_now() - r->arrived) / 1000);
+		decision_failed(out, IPC_REASON_TIMEOUT, policy_of(r), text);
+		break;
+	case POLICY_NO_SERVER:
+		why = discovery_error(tenant_discovery(r->tenant));
+		message_format(text, sizeof(text), "no server is known: %s",
+		    *why != '\0' ? why : "discovery is not finished");
+		decision_failed(out, IPC_REASON_DISCOVERY, policy_of(r), text);
+		break;
+	case POLICY_NOT_SENT:
+		decision_failed(out, IPC_REASON_TRANSPORT, policy_of(r),
+		    "no server could be sent to");
+		break;
+	case POLICY_STOPPED:
+		decision_cancelled(out);
+		break;
+	}
+	dispatch_answer(r->client, r->id, r->arrived);
+	dispatch_request_free(r);
+}

@@ -1,0 +1,82 @@
+# daemon/: core is pure, io alone knows libevent and ldns, the rest joins them.
+# libdaemon is everything but main.c, so that tests can link the daemon.
+
+noinst_LIBRARIES += daemon/core/libcore.a daemon/io/libio.a daemon/libdaemon.a
+
+daemon_core_libcore_a_SOURCES = \
+	daemon/core/counters.c daemon/core/counters.h \
+	daemon/core/errorrate.c daemon/core/errorrate.h \
+	daemon/core/heap.c daemon/core/heap.h \
+	daemon/core/members.c daemon/core/members.h \
+	daemon/core/policy.c daemon/core/policy.h \
+	daemon/core/policy_op.c \
+	daemon/core/schedule.c daemon/core/schedule.h \
+	daemon/core/slab.c daemon/core/slab.h \
+	daemon/core/table.c daemon/core/table.h
+
+daemon_io_libio_a_SOURCES = \
+	daemon/io/bufs.c daemon/io/bufs.h \
+	daemon/io/conn.c daemon/io/conn.h \
+	daemon/io/conninput.c daemon/io/conninput.h \
+	daemon/io/connoutput.c daemon/io/connoutput.h \
+	daemon/io/connpool.c daemon/io/connpool.h \
+	daemon/io/dns.c daemon/io/dns.h \
+	daemon/io/dnsexchange.c daemon/io/dnsexchange.h \
+	daemon/io/dnsscan.c daemon/io/dnsscan.h \
+	daemon/io/dnswire.c daemon/io/dnswire.h \
+	daemon/io/listener.c daemon/io/listener.h \
+	daemon/io/loop.c daemon/io/loop.h \
+	daemon/io/outq.c daemon/io/outq.h \
+	daemon/io/resolvconf.c daemon/io/resolvconf.h \
+	daemon/io/udp.c daemon/io/udp.h
+daemon_io_libio_a_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(LDNS_CFLAGS)
+
+daemon_libdaemon_a_SOURCES = \
+	daemon/agent.c daemon/agent.h \
+	daemon/client.c \
+	daemon/config.c daemon/config.h \
+	daemon/config_endpoint.c \
+	daemon/config_env.c \
+	daemon/config_hash.c daemon/config_hash.h \
+	daemon/config_key.c daemon/config_key.h \
+	daemon/config_listener.c \
+	daemon/config_network.c \
+	daemon/config_parse.c daemon/config_parse.h \
+	daemon/config_policy.c \
+	daemon/config_rules.c \
+	daemon/config_tenant.c \
+	daemon/config_tracker.c \
+	daemon/config_value.c \
+	daemon/config_walk.c daemon/config_walk.h \
+	daemon/decision.c daemon/decision.h \
+	daemon/discovery.c daemon/discovery.h \
+	daemon/discovery_round.c daemon/discovery_round.h \
+	daemon/dispatch.c daemon/dispatch.h \
+	daemon/dispatch_answer.c \
+	daemon/dispatch_check.c \
+	daemon/dispatch_life.c \
+	daemon/dispatch_private.h \
+	daemon/log.c daemon/log.h \
+	daemon/message.c daemon/message.h \
+	daemon/rules.c daemon/rules.h \
+	daemon/rules_adhoc.c \
+	daemon/rules_compile.c daemon/rules_compile.h \
+	daemon/status.c daemon/status.h \
+	daemon/template.c daemon/template.h \
+	daemon/tenant.c daemon/tenant.h \
+	daemon/tenant_op.c \
+	daemon/tenant_private.h \
+	daemon/tenant_receive.c
+daemon_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+
+# In the order of linking.
+DAEMON_LIBS = daemon/libdaemon.a daemon/io/libio.a daemon/core/libcore.a \
+	$(PROTO_LIBS)
+DAEMON_EXT_LIBS = $(EVENT_LIBS) $(LDNS_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
+
+sbin_PROGRAMS += rl-agent
+rl_agent_SOURCES = daemon/main.c
+rl_agent_LDADD = $(DAEMON_LIBS) $(DAEMON_EXT_LIBS)
+
+dist_pkgdata_DATA = daemon/rl-agent.schema.json
+dist_doc_DATA = daemon/rl-agent.json.example

@@ -1,0 +1,101 @@
+/*
+ * The log: one write(2) per line, so that lines of two processes on one
+ * stderr do not mix. What a line says may come from a peer: message.h keeps
+ * it one line, and keys out of it.
+ */
+#include "daemon/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/message.h"
+
+#define LOG_LINE_MAX 2048
+
+static enum log_level threshold = LOG_LEVEL_INFO;
+
+static const char *
+level_name(enum log_level level)
+{
+	switch (level) {
+	case LOG_LEVEL_ERROR:
+		return "error";
+	case LOG_LEVEL_WARNING:
+		return "warning";
+	case LOG_LEVEL_INFO:
+		return "info";
+	case LOG_LEVEL_DEBUG:
+		return "debug";
+	}
+	return "?";
+}
+
+static void
+write_line(enum log_level level, const char *event, const char *fmt, va_list ap)
+{
+	int saved = errno;
+	char line[LOG_LINE_MAX];
+	size_t len;
+
+	if (level > threshold)
+		return;
+	len = (size_t)snprintf(
+	    line, sizeof(line), "rl-agent: %s: %s ", level_name(level), event);
+	errno = saved; /* for %m */
+	message_vformat(line + len, sizeof(line) - len - 1, fmt, ap);
+	len = strlen(line);
+	line[len++] = '\n';
+	if (write(STDERR_FILENO, line, len) < 0) {
+		/* There is nowhere left to say so. */
+	}
+	errno = saved;
+}
+
+void
+log_set_level(enum log_level level)
+{
+	threshold = level;
+}
+
+void
+log_error(const char *event, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(LOG_LEVEL_ERROR, event, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_warning(const char *event, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(LOG_LEVEL_WARNING, event, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_info(const char *event, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(LOG_LEVEL_INFO, event, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_debug(const char *event, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(LOG_LEVEL_DEBUG, event, fmt, ap);
+	va_end(ap);
+}

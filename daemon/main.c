@@ -1,0 +1,166 @@
+/*
+ * rl-agent(8): options, configuration, and the exit codes. All else is in the
+ * agent, which tests link without this file.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "daemon/agent.h"
+#include "daemon/log.h"
+
+#define DEFAULT_FILE RLA_SYSCONFDIR "/rl-agent/rl-agent.json"
+
+static const char usage[] =
+    "Usage: rl-agent [-htV] [-c FILE]\n"
+    "Local sidecar for distributed rate limiting.\n"
+    "\n"
+    "  -c, --config FILE  configuration (default " DEFAULT_FILE ")\n"
+    "  -t, --test         check the configuration and the keys, and exit\n"
+    "  -V, --version      print the version\n"
+    "  -h, --help         print this\n"
+    "\n"
+    "Without a file, and with RATELIMITLY_AUTH_KEY in the environment, it\n"
+    "runs one tenant \"default\" that takes ad-hoc requests. See rl-agent(8)\n"
+    "and rl-agent.json(5).\n";
+
+struct options {
+	const char *file; /* NULL: the default one, or the environment */
+	bool test;
+};
+
+static void
+options_parse(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+	    {"config", required_argument, NULL, 'c'},
+	    {"test", no_argument, NULL, 't'},
+	    {"version", no_argument, NULL, 'V'},
+	    {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	int c;
+
+	memset(o, 0, sizeof(*o));
+	while ((c = getopt_long(argc, argv, "c:tVh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			o->file = optarg;
+			break;
+		case 't':
+			o->test = true;
+			break;
+		case 'V':
+			puts(PACKAGE_STRING);
+			exit(EX_OK);
+		case 'h':
+			fputs(usage, stdout);
+			exit(EX_OK);
+		default:
+			exit(EX_USAGE); /* getopt has said why */
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "rl-agent: unexpected argument: %s\n",
+		    argv[optind]);
+		exit(EX_USAGE);
+	}
+}
+
+/* The file named; else the default file; else the environment. */
+static struct config *
+config_open(const struct options *o, char err[CONFIG_ERR_MAX])
+{
+	if (o->file == NULL && access(DEFAULT_FILE, F_OK) != 0 &&
+	    getenv("RATELIMITLY_AUTH_KEY") != NULL)
+		return config_from_environment(err);
+	return config_load(o->file != NULL ? o->file : DEFAULT_FILE, err);
+}
+
+static enum log_level
+level_of(enum config_level level)
+{
+	switch (level) {
+	case LEVEL_ERROR:
+		return LOG_LEVEL_ERROR;
+	case LEVEL_WARNING:
+		return LOG_LEVEL_WARNING;
+	case LEVEL_INFO:
+		return LOG_LEVEL_INFO;
+	case LEVEL_DEBUG:
+		return LOG_LEVEL_DEBUG;
+	}
+	return LOG_LEVEL_INFO;
+}
+
+/* Keys are in this memory: no core, no attaching by others of this uid. */
+static void
+protect_memory(void)
+{
+	const struct rlimit none = {0, 0};
+
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* As many descriptors as the hard limit grants. */
+static void
+raise_descriptors(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) != 0)
+		return;
+	lim.rlim_cur = lim.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &lim);
+}
+
+static int
+run(struct config *config)
+{
+	char err[AGENT_ERR_MAX];
+	struct agent *agent;
+	int rc;
+
+	agent = agent_new(config, err);
+	if (agent == NULL) {
+		log_error("start", "error=\"%s\"", err);
+		config_unref(config);
+		return EXIT_FAILURE;
+	}
+	rc = agent_run(agent);
+	agent_free(agent);
+	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int
+main(int argc, char **argv)
+{
+	char err[CONFIG_ERR_MAX];
+	struct options options;
+	struct config *config;
+	size_t i;
+
+	options_parse(&options, argc, argv);
+	protect_memory();
+	signal(SIGPIPE, SIG_IGN);
+	config = config_open(&options, err);
+	if (config == NULL) {
+		fprintf(stderr, "rl-agent: %s\n", err);
+		return EX_CONFIG;
+	}
+	log_set_level(level_of(config->level));
+	for (i = 0; i < config->warning_count; i++)
+		log_warning("config", "%s", config->warnings[i]);
+	if (options.test) {
+		printf("%s: ok\n", config->source);
+		config_unref(config);
+		return EX_OK;
+	}
+	raise_descriptors();
+	return run(config);
+}

@@ -1,0 +1,101 @@
+/*
+ * What the files of the tenant module share: tenant.c (life, sockets,
+ * reports), tenant_op.c (operations) and tenant_receive.c (datagrams in).
+ * Nobody else includes this.
+ */
+#ifndef DAEMON_TENANT_PRIVATE_H
+#define DAEMON_TENANT_PRIVATE_H
+
+#include "daemon/core/heap.h"
+#include "daemon/core/slab.h"
+#include "daemon/core/table.h"
+#include "daemon/io/udp.h"
+#include "daemon/tenant.h"
+#include "proto/nonce.h"
+#include "proto/packet.h"
+
+/* What a small operation slot holds; most requests are small. */
+#define OP_SMALL_BLOCKS   4
+#define OP_SMALL_DATAGRAM 256
+
+/* A PDU as received, decrypted: no answer of the protocol is longer. */
+#define TENANT_SCRATCH 2048
+
+/* token.serial of sends that decide nothing. */
+#define SEND_DELIVERY UINT64_MAX
+
+struct tenant_op {
+	struct table_entry entry; /* keyed by the unique id */
+	struct heap_entry timer;
+	struct policy_op policy;
+	struct tenant *tenant;
+	struct members *members; /* the snapshot, one reference */
+	tenant_done_fn *done;
+	void *arg;
+	struct tenant_op *next_dirty;
+	int64_t sent_at;   /* first transmission; 0 before */
+	uint64_t taken;    /* targets that the kernel took in this round */
+	uint32_t round;    /* of the transmission that awaiting counts */
+	uint32_t awaiting; /* its sends without a result */
+	uint32_t sending;  /* all sends without a result: keep the slot */
+	uint16_t datagram_len;
+	uint8_t guard_count;
+	uint8_t resource_count;
+	bool dirty;                   /* on the tenant's list */
+	bool over;                    /* done has run */
+	bool large;                   /* which slab it came from */
+	uint8_t *datagram;            /* behind the blocks, in this slot */
+	struct tenant_block blocks[]; /* guards, then resources */
+};
+
+struct tenant {
+	struct loop *loop;
+	struct random_pool *random;
+	const struct config_tenant *config;
+	struct packet_key *key;
+	struct nonce *nonce; /* NULL unless the key is AES */
+	struct discovery *discovery;
+	struct members *members; /* empty before the first snapshot */
+	struct udp *udp4;        /* NULL: the family is not to be had */
+	struct udp *udp6;
+	struct table in_flight;
+	struct heap timers;
+	struct loop_timer *timer;
+	int64_t armed; /* POLICY_NEVER: not */
+	struct slab small;
+	struct slab large;
+	uint32_t max_ops;
+	struct tenant_op *dirty; /* to be judged */
+	struct loop_task judge;  /* when no callback of ours will do it */
+	loop_fn *ready_fn;
+	void *ready_arg;
+	struct tenant_counters counters;
+	size_t stat_count;
+	struct tenant_server stats[MEMBERS_MAX];
+	uint8_t scratch[TENANT_SCRATCH];
+};
+
+/* Fills the datagram of a PDU. Returns 0, RLA_ETOOBIG or RLA_ECRYPTO. */
+int tenant_seal(struct tenant *t, const uint8_t *unique_id, const uint8_t *pdu,
+    size_t pdu_len, uint8_t *out, size_t cap, size_t *out_len);
+/* One datagram to a server's address number attempt. Returns 0, or
+ * EAFNOSUPPORT when that family has no socket. */
+int tenant_send(struct tenant *t, const struct endpoint *to,
+    const uint8_t *bytes, size_t len, int64_t expires, struct udp_token token);
+/* The record of a known server, or NULL. */
+struct tenant_server *tenant_stat(struct tenant *t, uint64_t server_id);
+
+/* tenant_op.c */
+void tenant_op_sent(void *arg, struct udp_token token, int error);
+void tenant_op_mark(struct tenant_op *op);
+void tenant_judge(void *arg);  /* everything dirty */
+void tenant_expire(void *arg); /* the timer */
+/* Drops every operation without its callback; for the tenant's end. */
+void tenant_op_drop_all(struct tenant *t);
+struct tenant_op *tenant_op_find(struct tenant *t, const uint8_t unique_id[16]);
+
+/* tenant_receive.c */
+void tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
+    const struct endpoint *from);
+
+#endif

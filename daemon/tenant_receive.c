@@ -1,0 +1,175 @@
+/*
+ * Datagrams that come in: checked from the cheap to the costly, each failure
+ * counted by kind, and nothing changed before all of it has passed. Only then
+ * is an answer an event of its operation (wire rules: r-client specification,
+ * sections 6.3, 7.1.2 and 9.3.3).
+ */
+#include "daemon/tenant_private.h"
+
+#include <string.h>
+
+#include "proto/err.h"
+
+/* An answer must be in the request's form: same counts, ids and order. */
+static bool
+same_blocks(const struct tenant_op *op, const struct pdu_rate *rate)
+{
+	const struct tenant_block *b = op->blocks;
+	size_t i;
+
+	if (rate->guard_count != op->guard_count ||
+	    rate->resource_count != op->resource_count)
+		return false;
+	for (i = 0; i < rate->guard_count; i++, b++) {
+		if (memcmp(b->id, rate->guards[i].id, ID_LEN) != 0)
+			return false;
+	}
+	for (i = 0; i < rate->resource_count; i++, b++) {
+		if (memcmp(b->id, rate->resources[i].id, ID_LEN) != 0)
+			return false;
+	}
+	return true;
+}
+
+static void
+keep_answer(struct tenant_op *op, const struct pdu_rate *rate)
+{
+	struct tenant_block *b = op->blocks;
+	size_t i;
+
+	for (i = 0; i < rate->guard_count; i++, b++) {
+		b->first = rate->guards[i].threshold_ms;
+		b->second = rate->guards[i].current_ms;
+	}
+	for (i = 0; i < rate->resource_count; i++, b++) {
+		b->first = rate->resources[i].limit;
+		b->second = rate->resources[i].tokens;
+	}
+}
+
+static bool
+known_source(const struct member *m, const struct endpoint *from)
+{
+	uint32_t i;
+
+	for (i = 0; i < m->addr_count; i++) {
+		if (m->addrs[i].family == from->family &&
+		    m->addrs[i].port == from->port &&
+		    memcmp(m->addrs[i].addr, from->addr,
+			from->family == 4 ? 4 : 16) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* False when the datagram is to be ignored for where it came from. */
+static bool
+source_passes(
+    struct tenant *t, const struct member *m, const struct endpoint *from)
+{
+	if (known_source(m, from))
+		return true;
+	if (t->config->strict_source) {
+		t->counters.invalid_source++;
+		return false;
+	}
+	t->counters.source_mismatch++;
+	return true;
+}
+
+static void
+note_answer(struct tenant *t, const struct tenant_op *op, uint64_t server_id)
+{
+	struct tenant_server *s = tenant_stat(t, server_id);
+	int64_t now = loop_now(), rtt = now - op->sent_at;
+
+	if (s == NULL)
+		return;
+	s->answered++;
+	s->last_answer = now;
+	if (op->policy.round != 0)
+		return; /* which transmission it answers is not known */
+	s->rtt_us = s->rtt_us == 0 ? rtt : s->rtt_us + (rtt - s->rtt_us) / 8;
+}
+
+/* A whole, authenticated answer of a member of the snapshot. */
+static void
+take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
+    const struct packet_view *view, const struct pdu_rate *rate)
+{
+	uint64_t bit = (uint64_t)1 << server;
+
+	if (!view->head.keep_port)
+		t->counters.rebind_asked++;
+	if ((op->policy.answered & bit) != 0) {
+		t->counters.answers_duplicate++;
+		return;
+	}
+	t->counters.answers++;
+	note_answer(t, op, view->head.key_id);
+	if (policy_op_answer(&op->policy, server))
+		keep_answer(op, rate);
+	tenant_op_mark(op);
+}
+
+/* Opens and decodes; counts why when it fails. */
+static bool
+open_answer(
+    struct tenant *t, const struct packet_view *view, struct pdu_rate *rate)
+{
+	const uint8_t *pdu;
+	size_t pdu_len;
+
+	if (packet_open(t->key, view, t->scratch, sizeof(t->scratch), &pdu,
+		&pdu_len) != 0) {
+		t->counters.invalid_auth++;
+		return false;
+	}
+	if (pdu_decode_response(t->config->profile, pdu, pdu_len, rate) != 0) {
+		t->counters.invalid_malformed++;
+		return false;
+	}
+	return true;
+}
+
+void
+tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
+    const struct endpoint *from)
+{
+	struct tenant *t = arg;
+	struct packet_view view;
+	struct pdu_rate rate;
+	struct tenant_op *op;
+	int server;
+
+	if (truncated) {
+		t->counters.invalid_truncated++;
+		return;
+	}
+	if (packet_peek(bytes, len, &view) != 0) {
+		t->counters.invalid_malformed++;
+		return;
+	}
+	if (view.auth != t->config->cred.auth) {
+		t->counters.invalid_auth++;
+		return;
+	}
+	op = tenant_op_find(t, view.head.unique_id);
+	if (op == NULL) {
+		t->counters.invalid_operation++;
+		return;
+	}
+	server = members_find(op->members, view.head.key_id);
+	if (server < 0) {
+		t->counters.invalid_server++;
+		return;
+	}
+	if (!open_answer(t, &view, &rate))
+		return;
+	if (!same_blocks(op, &rate)) {
+		t->counters.invalid_content++;
+		return;
+	}
+	if (source_passes(t, &op->members->list[server], from))
+		take_answer(t, op, (uint32_t)server, &view, &rate);
+}
