@@ -20,7 +20,7 @@ static const char usage[] =
     "        [--permit] [--on-failure open|closed]\n"
     "  check --bucket NAME --window MS --limit N [--tokens N]\n"
     "        [--guard NAME:TTL:MAX:BUF:MIN:BELOW] [--tenant T] [--label L]\n"
-    "  report TRACKER MS [--tenant T]\n"
+    "  report TRACKER MS [--key K] [--tenant T]\n"
     "  report --tracker NAME:TTL:MAX:BUF:MIN MS [--tenant T]\n"
     "  status | servers       what the agent does and knows\n"
     "  wait [--timeout MS]    until a decision is possible\n"
@@ -49,7 +49,7 @@ static const struct {
     {"key", rlctl_key},
 };
 
-/* Whose call a signal interrupts; one client per process. */
+/* Whose call the first signal interrupts; one client per process. */
 static struct rl_client *interruptible;
 
 static void
@@ -97,7 +97,9 @@ open_client(struct rlctl *ctl, const char *socket, enum rl_failure on_failure)
 	    .timeout_ms = ctl->timeout_ms,
 	    .on_failure = on_failure,
 	};
-	struct sigaction sa = {.sa_handler = on_signal};
+	/* Once each: when that does not end it, the next one does. */
+	struct sigaction sa = {
+	    .sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 	int status = rl_open(&interruptible, &options);
 
 	if (status != RL_OK)
@@ -130,6 +132,16 @@ rlctl_open_control(struct rlctl *ctl)
 	snprintf(path, sizeof(path), "%.*scontrol.sock",
 	    slash != NULL ? (int)(slash - at + 1) : 0, at);
 	return open_client(ctl, path, RL_CLOSED);
+}
+
+void
+rlctl_close(struct rl_client *client)
+{
+	/* First: a handler must not find a client that is freed. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	interruptible = NULL;
+	rl_close(client);
 }
 
 int

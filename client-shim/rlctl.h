@@ -39,12 +39,14 @@ int rlctl_fail(int status, const char *fmt, ...)
 uint32_t rlctl_number(
     const char *option, const char *text, uint32_t min, uint32_t max);
 /*
- * A client of the application socket, or exits. SIGINT and SIGTERM interrupt
- * its calls from here on.
+ * A client of the application socket, or exits. Until rlctl_close() the first
+ * SIGINT and the first SIGTERM interrupt its call; a second of the same kills.
  */
 struct rl_client *rlctl_open(struct rlctl *ctl, enum rl_failure on_failure);
 /* The same for the control socket. */
 struct rl_client *rlctl_open_control(struct rlctl *ctl);
+/* Takes what they gave. */
+void rlctl_close(struct rl_client *client);
 /* The line for a call that failed. Returns RLCTL_ERROR. */
 int rlctl_call_failed(
     const struct rl_client *client, const char *command, int status);

@@ -10,20 +10,21 @@
 
 #include "client-shim/rlctl_spec.h"
 
-enum { OPT_TIMEOUT = 256, OPT_TENANT, OPT_TRACKER, OPT_JSON };
+enum { OPT_TIMEOUT = 256, OPT_TENANT, OPT_TRACKER, OPT_KEY, OPT_JSON };
 
 struct agent_options {
 	const char *tenant;
 	const char *tracker;
+	const char *key;
 };
 
 /* The options that a command takes, by the letters of which: t(imeout),
- * T(enant), r (tracker), j(son). Leaves optind at the first argument. */
+ * T(enant), r (tracker), k(ey), j(son). Leaves optind at the first argument. */
 static void
 parse(struct rlctl *ctl, struct agent_options *o, int argc, char **argv,
     const char *which)
 {
-	struct option longs[5];
+	struct option longs[6];
 	int c, n = 0;
 
 	memset(o, 0, sizeof(*o));
@@ -37,6 +38,9 @@ parse(struct rlctl *ctl, struct agent_options *o, int argc, char **argv,
 	if (strchr(which, 'r') != NULL)
 		longs[n++] = (struct option){
 		    "tracker", required_argument, NULL, OPT_TRACKER};
+	if (strchr(which, 'k') != NULL)
+		longs[n++] =
+		    (struct option){"key", required_argument, NULL, OPT_KEY};
 	if (strchr(which, 'j') != NULL)
 		longs[n++] =
 		    (struct option){"json", no_argument, NULL, OPT_JSON};
@@ -51,6 +55,9 @@ parse(struct rlctl *ctl, struct agent_options *o, int argc, char **argv,
 			break;
 		case OPT_TRACKER:
 			o->tracker = optarg;
+			break;
+		case OPT_KEY:
+			o->key = optarg;
 			break;
 		case OPT_JSON:
 			ctl->json = 1;
@@ -69,6 +76,14 @@ no_arguments(const char *command, int argc, char **argv)
 		    command, argv[optind]));
 }
 
+static int
+send_report(struct rl_client *client, const struct agent_options *o,
+    const char *tracker, uint32_t ms)
+{
+	return rl_report(client, o->tenant, tracker, o->key,
+	    o->key != NULL ? strlen(o->key) : 0, ms);
+}
+
 int
 rlctl_report(struct rlctl *ctl, int argc, char **argv)
 {
@@ -78,7 +93,11 @@ rlctl_report(struct rlctl *ctl, int argc, char **argv)
 	uint32_t ms;
 	int wanted, status;
 
-	parse(ctl, &o, argc, argv, "tTr");
+	parse(ctl, &o, argc, argv, "tTrk");
+	if (o.tracker != NULL && o.key != NULL)
+		return rlctl_fail(RLCTL_USAGE,
+		    "report: --key goes with a tracker of the configuration, "
+		    "not with --tracker");
 	wanted = o.tracker != NULL ? 1 : 2;
 	if (argc - optind != wanted)
 		return rlctl_fail(RLCTL_USAGE,
@@ -90,10 +109,10 @@ rlctl_report(struct rlctl *ctl, int argc, char **argv)
 	client = rlctl_open(ctl, RL_CLOSED);
 	status = o.tracker != NULL
 		     ? rl_report_adhoc(client, o.tenant, &spec, ms)
-		     : rl_report(client, o.tenant, argv[optind], ms);
+		     : send_report(client, &o, argv[optind], ms);
 	if (status != RL_OK)
 		return rlctl_call_failed(client, "report", status);
-	rl_close(client);
+	rlctl_close(client);
 	return RLCTL_OK;
 }
 
@@ -110,7 +129,7 @@ rlctl_wait(struct rlctl *ctl, int argc, char **argv)
 	status = rl_wait(client, ctl->timeout_ms);
 	if (status != RL_OK)
 		return rlctl_call_failed(client, "wait", status);
-	rl_close(client);
+	rlctl_close(client);
 	return RLCTL_OK;
 }
 
@@ -127,7 +146,7 @@ rlctl_quit(struct rlctl *ctl, int argc, char **argv)
 	status = rl_control(client, "quit", ctl->timeout_ms);
 	if (status != RL_OK)
 		return rlctl_call_failed(client, "quit", status);
-	rl_close(client);
+	rlctl_close(client);
 	return RLCTL_OK;
 }
 
@@ -189,7 +208,7 @@ show(struct rlctl *ctl, const char *what, int argc, char **argv)
 	status = rl_query(client, what, ctl->timeout_ms, &json);
 	if (status != RL_OK)
 		return rlctl_call_failed(client, what, status);
-	rl_close(client);
+	rlctl_close(client);
 	if (ctl->json) {
 		puts(json);
 	} else {

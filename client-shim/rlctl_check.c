@@ -235,7 +235,7 @@ detail_json(json_t *out, const struct rl_detail *detail)
 			(json_int_t)r->window_ms, "limit", (json_int_t)r->limit,
 			"tokens", (json_int_t)r->tokens, "deficit",
 			(json_int_t)r->deficit, "actual_rate",
-			(json_int_t)r->actual));
+			(json_int_t)r->actual_rate));
 	}
 	for (i = 0; i < detail->guard_count; i++) {
 		g = &detail->guards[i];
@@ -317,7 +317,7 @@ print_detail(const struct rl_detail *detail)
 		print_name(r->bucket, r->bucket_len);
 		printf(": %s, asked %u, short of %u, rate %u of %u in %u ms\n",
 		    r->deficit == 0 ? "granted" : "denied", r->tokens,
-		    r->deficit, r->actual, r->limit, r->window_ms);
+		    r->deficit, r->actual_rate, r->limit, r->window_ms);
 	}
 	for (i = 0; i < detail->guard_count; i++) {
 		g = &detail->guards[i];
@@ -379,7 +379,7 @@ rlctl_check(struct rlctl *ctl, int argc, char **argv)
 	} else {
 		client = rlctl_open(ctl, o.on_failure);
 		rl_check(client, &o.check, &d, o.detail ? &detail : NULL);
-		rl_close(client);
+		rlctl_close(client);
 	}
 	if (ctl->json)
 		print_json(&d, o.detail ? &detail : NULL);

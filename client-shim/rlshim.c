@@ -160,6 +160,16 @@ struct exchange {
 	int64_t begun;
 };
 
+/* One sample, of a tracker of the configuration or of the one given. */
+struct sample {
+	uint32_t latency_ms;
+	const char *tenant;
+	const char *tracker; /* NULL: it is given */
+	const char *key;     /* NULL: none */
+	size_t key_len;
+	const struct rl_guard *given;
+};
+
 /* What a check says of its history; 3.1 of IPC.md. */
 struct stamp {
 	uint8_t operation_id[WIRE_ID];
@@ -190,10 +200,7 @@ struct call {
 
 	/* the others */
 	enum wire_type type; /* of a query or control */
-	const char *tenant;
-	const char *tracker;
-	const struct rl_guard *guard;
-	uint32_t latency_ms;
+	struct sample sample;
 	int status;
 	int64_t round_trip;
 	char *document;
@@ -567,29 +574,31 @@ enc_check(uint8_t buf[WIRE_FRAME], uint64_t id, const struct stamp *stamp,
 }
 
 static size_t
-enc_report(uint8_t buf[WIRE_FRAME], uint64_t id, const char *tenant,
-    const char *tracker, uint32_t latency_ms)
+enc_report(uint8_t buf[WIRE_FRAME], uint64_t id, const struct sample *sample)
 {
 	struct put p = enc_begin(buf, W_REPORT, id);
 
-	put_u32(&p, latency_ms);
-	put_text(&p, tenant);
-	put_text(&p, tracker);
+	put_u32(&p, sample->latency_ms);
+	put_u32(&p, sample->key != NULL ? OPT_KEY : 0);
+	put_text(&p, sample->tenant);
+	put_text(&p, sample->tracker);
+	put_str(&p, sample->key, sample->key_len);
 	return enc_end(&p);
 }
 
 static size_t
-enc_report_adhoc(uint8_t buf[WIRE_FRAME], uint64_t id, const char *tenant,
-    const struct rl_guard *tracker, uint32_t latency_ms)
+enc_report_adhoc(
+    uint8_t buf[WIRE_FRAME], uint64_t id, const struct sample *sample)
 {
+	const struct rl_guard *tracker = sample->given;
 	struct put p = enc_begin(buf, W_REPORT_ADHOC, id);
 
-	put_u32(&p, latency_ms);
+	put_u32(&p, sample->latency_ms);
 	put_u32(&p, tracker->ttl_ms);
 	put_u32(&p, tracker->max_samples);
 	put_u32(&p, tracker->buffer_size);
 	put_u32(&p, tracker->min_samples);
-	put_text(&p, tenant);
+	put_text(&p, sample->tenant);
 	put_str(&p, tracker->tracker, tracker->tracker_len);
 	return enc_end(&p);
 }
@@ -662,7 +671,7 @@ get_resource_result(struct get *g, struct rl_resource_result *out)
 	out->limit = get_u32(g);
 	out->tokens = get_u32(g);
 	out->deficit = get_u32(g);
-	out->actual = get_u32(g);
+	out->actual_rate = get_u32(g);
 	get_name(g, out->bucket, &out->bucket_len);
 }
 
@@ -1489,11 +1498,9 @@ call_encode(struct rl_client *c, struct call *call, int64_t now)
 		return enc_check(c->out, id, &call->stamp, call->check,
 		    call->detail != NULL);
 	case KIND_REPORT:
-		return enc_report(
-		    c->out, id, call->tenant, call->tracker, call->latency_ms);
+		return enc_report(c->out, id, &call->sample);
 	case KIND_REPORT_ADHOC:
-		return enc_report_adhoc(
-		    c->out, id, call->tenant, call->guard, call->latency_ms);
+		return enc_report_adhoc(c->out, id, &call->sample);
 	case KIND_PING:
 		echo.start = echo.at = bytes;
 		echo.end = bytes + sizeof(bytes);
@@ -1745,6 +1752,14 @@ valid_guard(struct rl_client *c, const struct rl_guard *g, size_t i)
 }
 
 static bool
+valid_key(struct rl_client *c, const char *key, size_t key_len)
+{
+	return holds(c, key_len <= RL_NAME_MAX, "key: at most 255 bytes") &&
+	       holds(c, key != NULL || key_len == 0,
+		   "key: NULL, but key_len is not 0");
+}
+
+static bool
 valid_rule(struct rl_client *c, const struct rl_check *check)
 {
 	bool adhoc = check->tenant != NULL || check->label != NULL ||
@@ -1753,10 +1768,7 @@ valid_rule(struct rl_client *c, const struct rl_check *check)
 	return holds(c,
 		   check->rule[0] != '\0' && fits(check->rule, RL_NAME_MAX),
 		   "rule: 1 to 255 bytes") &&
-	       holds(c, check->key_len <= RL_NAME_MAX,
-		   "key: at most 255 bytes") &&
-	       holds(c, check->key != NULL || check->key_len == 0,
-		   "key: NULL, but key_len is not 0") &&
+	       valid_key(c, check->key, check->key_len) &&
 	       holds(c, !adhoc,
 		   "tenant, label, resources, guards: only without a rule");
 }
@@ -1815,22 +1827,26 @@ valid_check(struct rl_client *c, const struct rl_check *check)
 }
 
 static bool
-valid_report(struct rl_client *c, const char *tenant, const char *tracker)
+valid_report(struct rl_client *c, const struct sample *sample)
 {
-	return holds(
-		   c, fits(tenant, RL_NAME_MAX), "tenant: at most 255 bytes") &&
+	const char *tracker = sample->tracker;
+
+	return holds(c, fits(sample->tenant, RL_NAME_MAX),
+		   "tenant: at most 255 bytes") &&
 	       holds(c,
 		   tracker != NULL && tracker[0] != '\0' &&
 		       fits(tracker, RL_NAME_MAX),
-		   "tracker: 1 to 255 bytes");
+		   "tracker: 1 to 255 bytes") &&
+	       valid_key(c, sample->key, sample->key_len);
 }
 
 static bool
-valid_report_adhoc(
-    struct rl_client *c, const char *tenant, const struct rl_guard *tracker)
+valid_report_adhoc(struct rl_client *c, const struct sample *sample)
 {
-	return holds(
-		   c, fits(tenant, RL_NAME_MAX), "tenant: at most 255 bytes") &&
+	const struct rl_guard *tracker = sample->given;
+
+	return holds(c, fits(sample->tenant, RL_NAME_MAX),
+		   "tenant: at most 255 bytes") &&
 	       holds(c,
 		   tracker != NULL && tracker->tracker != NULL &&
 		       tracker->tracker_len >= 1 &&
@@ -1968,18 +1984,21 @@ call_status(struct rl_client *c, struct call *call)
 
 int
 rl_report(struct rl_client *client, const char *tenant, const char *tracker,
-    uint32_t latency_ms)
+    const char *key, size_t key_len, uint32_t latency_ms)
 {
 	struct call call;
 
 	client_enter(client);
-	if (!valid_report(client, tenant, tracker))
-		return RL_EINVAL;
 	call = call_init(client, KIND_REPORT, 0);
-	call.tenant = tenant;
-	call.tracker = tracker;
-	call.latency_ms = latency_ms;
-	return call_status(client, &call);
+	call.sample = (struct sample){
+	    .latency_ms = latency_ms,
+	    .tenant = tenant,
+	    .tracker = tracker,
+	    .key = key,
+	    .key_len = key_len,
+	};
+	return valid_report(client, &call.sample) ? call_status(client, &call)
+						  : RL_EINVAL;
 }
 
 int
@@ -1989,13 +2008,15 @@ rl_report_adhoc(struct rl_client *client, const char *tenant,
 	struct call call;
 
 	client_enter(client);
-	if (!valid_report_adhoc(client, tenant, tracker))
-		return RL_EINVAL;
 	call = call_init(client, KIND_REPORT_ADHOC, 0);
-	call.tenant = tenant;
-	call.guard = tracker;
-	call.latency_ms = latency_ms;
-	return call_status(client, &call);
+	call.sample = (struct sample){
+	    .latency_ms = latency_ms,
+	    .tenant = tenant,
+	    .given = tracker,
+	};
+	return valid_report_adhoc(client, &call.sample)
+		   ? call_status(client, &call)
+		   : RL_EINVAL;
 }
 
 int

@@ -81,7 +81,8 @@ struct rl_client;
 
 struct rl_options {
 	const char *socket;  /* NULL: $RL_AGENT_SOCKET, else the default */
-	const char *name;    /* of the application, for status; NULL: none */
+	const char *name;    /* of the application, for the agent's debug
+			      * log, which cuts it to 63 bytes; NULL: none */
 	uint32_t timeout_ms; /* of calls that give none; 0: the agent's
 			      * default (its horizon plus a second), and one
 			      * second until an agent was reached */
@@ -126,9 +127,9 @@ struct rl_resource_result {
 	size_t bucket_len;
 	uint32_t window_ms;
 	uint32_t limit;
-	uint32_t tokens;  /* asked for */
-	uint32_t deficit; /* 0: granted */
-	uint32_t actual;  /* rate in the window, as the server counts it */
+	uint32_t tokens;      /* asked for */
+	uint32_t deficit;     /* 0: granted */
+	uint32_t actual_rate; /* in the window, as the server counts it */
 };
 
 struct rl_guard_result {
@@ -178,9 +179,13 @@ void rl_close(struct rl_client *client);
 int rl_check(struct rl_client *client, const struct rl_check *check,
     struct rl_decision *decision, struct rl_detail *detail);
 
-/* One latency sample for a tracker of the agent's configuration. */
+/*
+ * One latency sample for a tracker of the agent's configuration, named as it
+ * is there. key, key_len bytes of any kind, fills a {key} in that name; NULL:
+ * none.
+ */
 int rl_report(struct rl_client *client, const char *tenant, const char *tracker,
-    uint32_t latency_ms);
+    const char *key, size_t key_len, uint32_t latency_ms);
 /* One latency sample for a tracker given here (below_ms is not used). */
 int rl_report_adhoc(struct rl_client *client, const char *tenant,
     const struct rl_guard *tracker, uint32_t latency_ms);

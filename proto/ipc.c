@@ -219,15 +219,17 @@ ipc_dec_check_adhoc(struct reader *r, struct ipc_check_adhoc *out)
 	return dec_end(r, big);
 }
 
-/* 4.8 REPORT: u32 latency | str tenant | str tracker */
+/* 4.8 REPORT: u32 latency | u32 options | str tenant | str tracker | str key */
 int
 ipc_dec_report(struct reader *r, struct ipc_report *out)
 {
 	bool big = false;
 
 	out->latency_ms = reader_u32(r);
+	out->options = reader_u32(r);
 	out->tenant = dec_str(r, IPC_MAX_NAME, &big);
 	out->tracker = dec_str(r, IPC_MAX_NAME, &big);
+	out->key = dec_str(r, IPC_MAX_NAME, &big);
 	return dec_end(r, big);
 }
 
@@ -378,7 +380,7 @@ enc_detail(struct writer *w, const struct ipc_decision *in)
 		writer_u32(w, in->resources[i].limit);
 		writer_u32(w, in->resources[i].tokens);
 		writer_u32(w, in->resources[i].deficit);
-		writer_u32(w, in->resources[i].actual);
+		writer_u32(w, in->resources[i].actual_rate);
 		enc_str(w, &in->resources[i].name, IPC_MAX_NAME);
 	}
 }

@@ -142,6 +142,8 @@ struct ipc_welcome {
 #define IPC_OPT_DETAIL 0x1u /* send guards and resources with the decision */
 #define IPC_OPT_KEY    0x2u /* a key is present, maybe an empty one */
 
+#define IPC_CHECK_BASE_LEN 52 /* bytes of it in a payload */
+
 /* The common start of CHECK and CHECK_ADHOC. */
 struct ipc_check_base {
 	uint8_t operation_id[IPC_ID_LEN];  /* UUIDv4 */
@@ -204,9 +206,9 @@ struct ipc_guard_result {
 struct ipc_resource_result {
 	uint32_t window_ms;
 	uint32_t limit;
-	uint32_t tokens;  /* asked for */
-	uint32_t deficit; /* 0: granted */
-	uint32_t actual;  /* the rate in the window, as the server counts */
+	uint32_t tokens;      /* asked for */
+	uint32_t deficit;     /* 0: granted */
+	uint32_t actual_rate; /* in the window, as the server counts */
 	struct ipc_str name;
 };
 
@@ -234,11 +236,16 @@ struct ipc_decision {
 	struct ipc_resource_result resources[IPC_MAX_RESOURCES];
 };
 
-/* REPORT: u32 latency_ms, str tenant (empty: the only one), str tracker. */
+/*
+ * REPORT: u32 latency_ms, u32 options (IPC_OPT_KEY), str tenant (empty: the
+ * only one), str tracker, str key.
+ */
 struct ipc_report {
 	uint32_t latency_ms;
+	uint32_t options;
 	struct ipc_str tenant;
 	struct ipc_str tracker;
+	struct ipc_str key;
 };
 
 /*

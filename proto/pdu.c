@@ -251,6 +251,17 @@ counts_fit(size_t guards, size_t resources)
 	       guards + resources <= PDU_MAX_BLOCKS;
 }
 
+size_t
+pdu_request_size(
+    enum profile profile, size_t guards, size_t resources, size_t label_len)
+{
+	if (!counts_fit(guards, resources) || label_len > PDU_LABEL_MAX)
+		return SIZE_MAX;
+	return HEADER_LEN + COUNTS_LEN + guards * guard_len(profile) +
+	       resources * RESOURCE_LEN +
+	       (label_len > 0 ? label_size(label_len) : 0);
+}
+
 static int
 encode_rate(enum profile profile, enum pdu_type type,
     const struct pdu_rate *rate, uint8_t *out, size_t cap, size_t *out_len)

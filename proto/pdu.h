@@ -30,7 +30,7 @@ struct pdu_guard {
 	uint8_t id[ID_LEN];
 	uint32_t ttl_ms;
 	uint32_t max_samples;
-	uint32_t buffer_size; /* PROFILE_V1 only, else 0 */
+	uint32_t buffer_size; /* PROFILE_V2 sends none and reads 0 */
 	uint32_t min_samples;
 	uint32_t threshold_ms;
 	uint32_t current_ms; /* 0 in requests */
@@ -47,7 +47,7 @@ struct pdu_sample {
 	uint8_t id[ID_LEN];
 	uint32_t ttl_ms;
 	uint32_t max_samples;
-	uint32_t buffer_size; /* PROFILE_V1 only, else 0 */
+	uint32_t buffer_size; /* PROFILE_V2 sends none and reads 0 */
 	uint32_t min_samples;
 	uint32_t observed_ms;
 };
@@ -70,6 +70,13 @@ struct pdu_report {
 
 /* The type of an authenticated PDU, or 0 when there is no header. */
 uint16_t pdu_type(const uint8_t *pdu, size_t len);
+
+/*
+ * Bytes of a request with so much in it; SIZE_MAX when the encoder would
+ * refuse the counts or the label.
+ */
+size_t pdu_request_size(
+    enum profile profile, size_t guards, size_t resources, size_t label_len);
 
 /*
  * Encoders return 0 or RLA_ETOOBIG (counts, label or cap), and write nothing
