@@ -150,7 +150,7 @@ rlctl_call_failed(
 {
 	const char *text = rl_last_text(client);
 
-	if (*text == '\0')
+	if (*text == '\0' || strcmp(text, rl_strerror(status)) == 0)
 		return rlctl_fail(
 		    RLCTL_ERROR, "%s: %s", command, rl_strerror(status));
 	return rlctl_fail(
@@ -192,13 +192,26 @@ parse_globals(struct rlctl *ctl, int argc, char **argv)
 	}
 }
 
+/* What getopt calls the program in its messages. */
+static void
+set_title(char **argv, const char *command)
+{
+	static char title[32];
+
+	snprintf(title, sizeof(title), "rlctl: %s", command);
+	argv[0] = title;
+}
+
 int
 main(int argc, char **argv)
 {
+	static char name[] = "rlctl";
 	struct rlctl ctl = {0};
 	size_t i;
 	int first;
 
+	if (argc > 0)
+		argv[0] = name;
 	parse_globals(&ctl, argc, argv);
 	if (optind == argc)
 		return rlctl_fail(
@@ -206,9 +219,10 @@ main(int argc, char **argv)
 	first = optind;
 	optind = 0; /* getopt starts afresh on the command's own words */
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(argv[first], commands[i].name) == 0)
-			return commands[i].run(
-			    &ctl, argc - first, argv + first);
+		if (strcmp(argv[first], commands[i].name) != 0)
+			continue;
+		set_title(argv + first, commands[i].name);
+		return commands[i].run(&ctl, argc - first, argv + first);
 	}
 	return rlctl_fail(RLCTL_USAGE,
 	    "unknown command \"%s\"; rlctl --help lists them", argv[first]);

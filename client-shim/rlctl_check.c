@@ -292,16 +292,30 @@ title(enum rl_outcome outcome)
 	return "Failed";
 }
 
-/* Names are any bytes; a terminal gets the printable ones. */
+/*
+ * Names are any bytes; a terminal gets what is printable. Bytes that are no
+ * UTF-8, and the C1 control characters, which are, could steer it.
+ */
 static void
 print_name(const char *name, size_t len)
 {
+	json_t *utf8 = json_stringn(name, len);
+	unsigned char c, next;
 	size_t i;
 
-	for (i = 0; i < len; i++)
-		putchar((unsigned char)name[i] < ' ' || name[i] == 0x7f
-			    ? '?'
-			    : name[i]);
+	for (i = 0; i < len; i++) {
+		c = (unsigned char)name[i];
+		next = i + 1 < len ? (unsigned char)name[i + 1] : 0;
+		if (c == 0xC2 && next < 0xA0) {
+			putchar('?');
+			i++;
+		} else if (c < ' ' || c == 0x7f || (c >= 0x80 && !utf8)) {
+			putchar('?');
+		} else {
+			putchar(c);
+		}
+	}
+	json_decref(utf8);
 }
 
 static void

@@ -118,6 +118,8 @@ rlctl_key(struct rlctl *ctl, int argc, char **argv)
 	len = argc - optind == 2
 		  ? read_key(argv[optind + 1], text, sizeof(text))
 		  : env_key(text, sizeof(text));
+	if (len == 0)
+		return rlctl_fail(RLCTL_ERROR, "key show: the key is empty");
 	err = credential_parse(text, len, &cred);
 	explicit_bzero(text, sizeof(text));
 	if (err != 0)

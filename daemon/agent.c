@@ -13,8 +13,8 @@
 #include "daemon/status.h"
 #include "proto/err.h"
 
-/* After the longest horizon, for answers that are being written. */
-#define DRAIN_GRACE_US 500000
+/* After the longest horizon, for answers that are not read yet. */
+#define DRAIN_GRACE_US 2000000
 #define DRAIN_POLL_US  5000
 
 static void
@@ -26,8 +26,10 @@ ready_changed(void *arg)
 	if (ready != a->ready)
 		log_info("ready", "ready=%s", ready ? "yes" : "no");
 	a->ready = ready;
-	if (ready)
-		dispatch_ready(a->dispatch);
+	if (!ready)
+		return;
+	agent_open(a);
+	dispatch_ready(a->dispatch);
 }
 
 static char *
@@ -42,6 +44,25 @@ leave(void *arg)
 	struct agent *a = arg;
 
 	loop_stop(a->loop);
+}
+
+void
+agent_open(struct agent *a)
+{
+	char err[DISPATCH_ERR_MAX];
+
+	loop_timer_stop(a->open_timer);
+	if (a->draining || dispatch_open(a->dispatch, err) == 0)
+		return;
+	log_error("start", "error=\"%s\"", err);
+	a->failed = true;
+	agent_quit(a);
+}
+
+static void
+open_anyway(void *arg)
+{
+	agent_open(arg);
 }
 
 void
@@ -64,7 +85,7 @@ drain_check(void *arg)
 {
 	struct agent *a = arg;
 
-	if (dispatch_inflight(a->dispatch) > 0 && loop_now() < a->drain_until)
+	if (!dispatch_idle(a->dispatch) && loop_now() < a->drain_until)
 		loop_timer_set(a->drain_timer, loop_now() + DRAIN_POLL_US);
 	else
 		agent_quit(a);
@@ -90,6 +111,15 @@ static void
 on_signal(void *arg)
 {
 	agent_drain(arg);
+}
+
+/* What reloads other daemons must not end this one. */
+static void
+on_hangup(void *arg)
+{
+	(void)arg;
+	log_warning("signal",
+	    "signal=SIGHUP error=\"a changed configuration needs a restart\"");
 }
 
 static int
@@ -127,7 +157,10 @@ open_dispatch(struct agent *a, char err[AGENT_ERR_MAX])
 	};
 
 	a->dispatch = dispatch_new(&env, err);
-	return a->dispatch != NULL ? 0 : -1;
+	if (a->dispatch == NULL)
+		return -1;
+	loop_timer_set(a->open_timer, loop_now() + AGENT_OPEN_MS * 1000);
+	return 0;
 }
 
 static int
@@ -140,8 +173,11 @@ open_loop(struct agent *a)
 	loop_task_init(&a->ending, leave, a);
 	a->sigterm = loop_signal_new(a->loop, SIGTERM, on_signal, a);
 	a->sigint = loop_signal_new(a->loop, SIGINT, on_signal, a);
+	a->sighup = loop_signal_new(a->loop, SIGHUP, on_hangup, a);
 	a->drain_timer = loop_timer_new(a->loop, drain_check, a);
-	if (a->sigterm == NULL || a->sigint == NULL || a->drain_timer == NULL)
+	a->open_timer = loop_timer_new(a->loop, open_anyway, a);
+	if (a->sigterm == NULL || a->sigint == NULL || a->sighup == NULL ||
+	    a->drain_timer == NULL || a->open_timer == NULL)
 		return -1;
 	return 0;
 }
@@ -194,8 +230,10 @@ agent_free(struct agent *a)
 	free(a->tenants);
 	rules_free(a->rules);
 	loop_timer_free(a->drain_timer);
+	loop_timer_free(a->open_timer);
 	loop_signal_free(a->sigterm);
 	loop_signal_free(a->sigint);
+	loop_signal_free(a->sighup);
 	if (a->loop != NULL)
 		loop_free(a->loop);
 	if (a->random != NULL)
@@ -207,9 +245,12 @@ agent_free(struct agent *a)
 int
 agent_run(struct agent *a)
 {
+	int rc;
+
 	log_info("start",
 	    "version=%s config=\"%s\" tenants=%zu rules=%zu listeners=%zu",
 	    PACKAGE_VERSION, a->config->source, a->config->tenant_count,
 	    a->config->rule_count, a->config->listener_count);
-	return loop_run(a->loop);
+	rc = loop_run(a->loop);
+	return a->failed ? RLA_ESYS : rc;
 }

@@ -24,20 +24,30 @@ struct agent {
 	struct dispatch *dispatch;
 	struct loop_signal *sigterm;
 	struct loop_signal *sigint;
+	struct loop_signal *sighup;
 	struct loop_timer *drain_timer;
+	struct loop_timer *open_timer;
 	struct loop_task ending; /* leaves the loop after answers are out */
 	int64_t started;         /* loop_now() time */
 	int64_t drain_until;
 	uint64_t generation;
 	bool draining;
-	bool ready; /* as last logged */
+	bool failed; /* the loop was left for an error */
+	bool ready;  /* as last logged */
 };
 
 /*
- * Opens sockets and starts discovery. Takes over a reference of config, on
+ * Binds sockets and starts discovery. Takes over a reference of config, on
  * success only. NULL with err set to one line.
+ *
+ * Applications are let in when every tenant knows its servers, or after
+ * AGENT_OPEN_MS at the latest: a client that waits for an agent that starts
+ * again need not hear that no server is known yet.
  */
+#define AGENT_OPEN_MS 1000
 struct agent *agent_new(struct config *config, char err[AGENT_ERR_MAX]);
+/* Lets them in now. */
+void agent_open(struct agent *agent);
 void agent_free(struct agent *agent); /* takes NULL */
 
 /* Runs until quit or drained. Returns 0, or RLA_ESYS. */

@@ -131,7 +131,6 @@ client_new(struct port *p, struct conn *conn, struct uid_use *use)
 	if (c->next != NULL)
 		c->next->prev = &c->next;
 	d->clients = c;
-	d->connections++;
 	p->connections++;
 	use->connections++;
 	conn_set_user(conn, c);
@@ -192,7 +191,6 @@ client_free(struct client *c)
 	*c->prev = c->next;
 	if (c->next != NULL)
 		c->next->prev = c->prev;
-	d->connections--;
 	c->port->connections--;
 	c->use->connections--;
 	uid_put(d, c->use);
@@ -231,7 +229,9 @@ open_port(struct dispatch *d, size_t i, char err[DISPATCH_ERR_MAX])
 	    control ? config->control.path : p->config->path,
 	    control ? config->control.mode : p->config->mode,
 	    control ? (gid_t)-1 : p->config->gid, accepted, p, err);
-	return p->listener != NULL ? 0 : -1;
+	if (p->listener == NULL)
+		return -1;
+	return control ? listener_start(p->listener, err) : 0;
 }
 
 int

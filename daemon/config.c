@@ -16,7 +16,6 @@
 #include "daemon/config_hash.h"
 #include "daemon/config_parse.h"
 #include "daemon/message.h"
-#include "proto/err.h"
 #include "proto/packet.h"
 #include "proto/pdu.h"
 
@@ -28,10 +27,13 @@ read_file(const char *path, size_t *len)
 {
 	char *text = malloc(FILE_MAX + 1);
 	ssize_t n = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* A pipe that nobody writes must not hang the start: it is empty. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int saved;
 
 	*len = 0;
+	if (fd >= 0)
+		(void)fcntl(fd, F_SETFL, 0);
 	while (text != NULL && fd >= 0 && n > 0 && *len <= FILE_MAX) {
 		n = read(fd, text + *len, FILE_MAX + 1 - *len);
 		if (n > 0)
@@ -132,12 +134,13 @@ config_ref(struct config *config)
 	return config;
 }
 
-static void
-patterns_fini(struct config_patterns *p)
+void
+config_patterns_fini(struct config_patterns *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		free(p->list[i]);
 	free(p->list);
+	*p = (struct config_patterns){0, NULL};
 }
 
 static void
@@ -163,8 +166,8 @@ rule_fini(struct config_rule *r)
 static void
 listener_fini(struct config_listener *l)
 {
-	patterns_fini(&l->rules);
-	patterns_fini(&l->trackers);
+	config_patterns_fini(&l->rules);
+	config_patterns_fini(&l->trackers);
 	free(l->uids);
 	free(l->gids);
 	free(l->group);
@@ -280,24 +283,15 @@ config_max_horizon_ms(const struct config *config)
 	return max;
 }
 
-/* Asks the encoder, so that no layout is written down twice. */
 size_t
 config_request_size(const struct config_tenant *tenant, size_t guards,
     size_t resources, size_t label_len)
 {
-	static const uint8_t label[PDU_LABEL_MAX];
-	struct pdu_rate rate = {.guard_count = guards,
-	    .resource_count = resources,
-	    .label = label,
-	    .label_len = label_len};
-	uint8_t pdu[4096]; /* more than all the blocks there can be */
-	size_t len;
+	size_t len =
+	    pdu_request_size(tenant->profile, guards, resources, label_len);
 
-	if (label_len > PDU_LABEL_MAX ||
-	    pdu_encode_request(
-		tenant->profile, &rate, pdu, sizeof(pdu), &len) != 0)
-		return SIZE_MAX;
-	return packet_overhead(tenant->cred.auth) + len;
+	return len == SIZE_MAX ? SIZE_MAX
+			       : packet_overhead(tenant->cred.auth) + len;
 }
 
 bool

@@ -1,8 +1,8 @@
 /*
  * The configuration: strict JSON parsed into a new struct, validated wholly,
- * never changed afterwards (rl-agent.json(5)). Reference-counted, since
- * operations in flight outlive a reload. Holds the tenants' secrets, which
- * are wiped with the last reference.
+ * never changed afterwards (rl-agent.json(5)). Reference-counted, so that
+ * whoever borrows from it can keep it. Holds the tenants' secrets, which are
+ * wiped with the last reference.
  *
  * Every error is one line: "FILE: json.path[0].key: reason", where a key of
  * other characters than letters, digits, - and _ is ["quo.ted"], or
@@ -122,7 +122,7 @@ enum config_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_INFO, LEVEL_DEBUG };
 struct config {
 	uint32_t refs;
 	char *source;                  /* the file, or "environment" */
-	uint8_t hash[CONFIG_HASH_LEN]; /* of all that decides; no secret */
+	uint8_t hash[CONFIG_HASH_LEN]; /* of what decides; no secret */
 	size_t tenant_count;
 	struct config_tenant *tenants;
 	size_t tracker_count;
@@ -184,10 +184,6 @@ bool config_allows_buffer(
     const struct config_tenant *tenant, uint32_t buffer_size);
 bool config_allows_window(
     const struct config_tenant *tenant, uint32_t window_ms);
-
-/* ADDRESS, ADDRESS:PORT or [V6]:PORT; port 0 and no default: refused. */
-int config_endpoint(
-    const char *text, uint16_t default_port, struct endpoint *out);
 
 /* The longest horizon of all tenants, in ms. */
 uint32_t config_max_horizon_ms(const struct config *config);

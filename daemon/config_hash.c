@@ -1,8 +1,11 @@
 /*
- * What is hashed: the JSON without its comments, keys sorted, no white space,
- * and a NUL; then for each tenant, in the order of their names, what its key
- * adds: key_id u64, auth u8, profile u8. So texts that differ in order, space
- * and comments alone have equal hashes, another key has another.
+ * What is hashed, as JSON without comments and white space, its keys sorted:
+ * tenants, trackers and rules as written and, when a name holds {listener},
+ * the path of each listener by its name. Then a NUL, and for each tenant, in
+ * the order of their names, what its key adds: key_id u64, auth u8, profile
+ * u8. So texts that differ in order, space, comments, or in what only lets
+ * checks in or tells of them (log, limits, control, what a listener allows)
+ * have equal hashes; another key has another.
  */
 #include "daemon/config_hash.h"
 
@@ -46,6 +49,66 @@ without_comments(json_t *json)
 	return copy;
 }
 
+/* Takes value; NULL is no memory. */
+static bool
+add(json_t *object, const char *key, json_t *value)
+{
+	return json_object_set_new(object, key, value) == 0;
+}
+
+/* {NAME: PATH} of the listeners that are parsed, the default one included. */
+static json_t *
+listeners(const struct config *c)
+{
+	json_t *paths = json_object();
+
+	for (size_t i = 0; i < c->listener_count; i++) {
+		if (!add(paths, c->listeners[i].name,
+			json_string(c->listeners[i].path))) {
+			json_decref(paths);
+			return NULL;
+		}
+	}
+	return paths;
+}
+
+/* The sections that decide, or NULL without memory. */
+static json_t *
+decisive(json_t *root)
+{
+	static const char *const names[] = {"tenants", "trackers", "rules"};
+	json_t *out = json_object(), *section;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		section = json_object_get(root, names[i]);
+		if (section != NULL &&
+		    !add(out, names[i], without_comments(section))) {
+			json_decref(out);
+			return NULL;
+		}
+	}
+	return out;
+}
+
+/* The caller frees it; NULL without memory. */
+static char *
+hashed_text(const struct config *c, json_t *root)
+{
+	const size_t flags = JSON_COMPACT | JSON_SORT_KEYS;
+	json_t *json = decisive(root);
+	char *text = json_dumps(json, flags);
+
+	/* Then a listener's name is part of a bucket's or a tracker's. */
+	if (text != NULL && strstr(text, "{listener}") != NULL) {
+		free(text);
+		text = add(json, "listeners", listeners(c))
+			   ? json_dumps(json, flags)
+			   : NULL;
+	}
+	json_decref(json);
+	return text;
+}
+
 static int
 digest(struct walk *w, const uint8_t *bytes, size_t len)
 {
@@ -66,10 +129,7 @@ int
 config_hash(struct walk *w, json_t *root)
 {
 	const struct config *c = w->config;
-	json_t *plain = without_comments(root);
-	char *text = plain == NULL
-			 ? NULL
-			 : json_dumps(plain, JSON_COMPACT | JSON_SORT_KEYS);
+	char *text = hashed_text(c, root);
 	size_t len = text == NULL ? 0 : strlen(text) + 1;
 	size_t size = len + c->tenant_count * TENANT_LEN;
 	uint8_t *bytes = text == NULL ? NULL : malloc(size);
@@ -91,6 +151,5 @@ config_hash(struct walk *w, json_t *root)
 out:
 	free(bytes);
 	free(text);
-	json_decref(plain);
 	return rc;
 }

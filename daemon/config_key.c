@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/credential.h"
 #include "proto/err.h"
 
 /* A key, its newline, and one byte more that tells a longer file. */
@@ -124,17 +125,6 @@ out:
 	return rc;
 }
 
-/* The value of a key is at fault, not what it leads to. */
-static int
-fail_at(struct walk *w, const char *key, const char *reason)
-{
-	size_t mark = walk_enter(w, key);
-	int rc = walk_fail(w, "%s", reason);
-
-	walk_leave(w, mark);
-	return rc;
-}
-
 static int
 from_credential(struct walk *w, const char *name, struct credential *out)
 {
@@ -144,7 +134,8 @@ from_credential(struct walk *w, const char *name, struct credential *out)
 
 	if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 ||
 	    strcmp(name, "..") == 0)
-		return fail_at(w, "credential", "must be a name, not a path");
+		return walk_fail_at(
+		    w, "credential", "must be a name, not a path");
 	if (dir == NULL || dir[0] != '/')
 		return walk_fail(w,
 		    "credential %s: CREDENTIALS_DIRECTORY is not set, see "
@@ -184,7 +175,7 @@ from_env(struct walk *w, const char *name, struct credential *out)
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"0123456789_")] != '\0' ||
 	    (name[0] >= '0' && name[0] <= '9'))
-		return fail_at(
+		return walk_fail_at(
 		    w, "env", "must be the name of an environment variable");
 	text = getenv(name);
 	if (text == NULL)

@@ -7,7 +7,6 @@
 #define DAEMON_CONFIG_KEY_H
 
 #include "daemon/config_walk.h"
-#include "proto/credential.h"
 
 /* A WALK_FUNC function; where is a struct credential. */
 int config_key_parse(struct walk *w, json_t *json, void *where);

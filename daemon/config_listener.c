@@ -1,6 +1,6 @@
 /*
  * Listeners and the control socket. Paths are distinct, groups are resolved
- * here: a reload that names an unknown group fails and keeps what runs.
+ * here: a configuration that names an unknown group is refused.
  */
 #include "daemon/config_parse.h"
 
@@ -17,22 +17,11 @@
 #define GROUP_NAME_MAX  255
 #define GROUP_BYTES_MAX 1048576          /* members included */
 #define ID_MAX          (UINT32_MAX - 1) /* -1 means "no change" to chown */
-#define CONNECTIONS_MAX 65536
-#define INFLIGHT_MAX    1048576
 
 static int
 parse_pattern(struct walk *w, json_t *json, void *row)
 {
 	return walk_text(w, json, 1, CONFIG_NAME_MAX, row);
-}
-
-static void
-free_patterns(struct config_patterns *p)
-{
-	for (size_t i = 0; i < p->count; i++)
-		free(p->list[i]);
-	free(p->list);
-	*p = (struct config_patterns){0, NULL};
 }
 
 /* Replaces the patterns, whose default is "*". */
@@ -46,7 +35,7 @@ parse_patterns(struct walk *w, json_t *json, void *where)
 	rc = walk_count(w, json, JSON_ARRAY, 0, CONFIG_MAX_PATTERNS, &count);
 	if (rc != 0)
 		return rc;
-	free_patterns(p);
+	config_patterns_fini(p);
 	if (count == 0)
 		return 0;
 	p->list = calloc(count, sizeof(*p->list));
@@ -77,7 +66,7 @@ parse_later_patterns(struct walk *w, json_t *json, void *where)
 	(void)where;
 	if (rc == 0 && (p.count != 1 || strcmp(p.list[0], "*") != 0))
 		rc = walk_fail(w, "not yet supported");
-	free_patterns(&p);
+	config_patterns_fini(&p);
 	return rc;
 }
 
@@ -193,12 +182,12 @@ static const struct walk_key listener_keys[] = {
 	.kind = WALK_U32,
 	.offset = offsetof(struct config_listener, max_connections),
 	.min = 1,
-	.max = CONNECTIONS_MAX},
+	.max = CONFIG_MAX_CONNS},
     {.name = "max_inflight",
 	.kind = WALK_U32,
 	.offset = offsetof(struct config_listener, max_inflight),
 	.min = 1,
-	.max = INFLIGHT_MAX},
+	.max = CONFIG_MAX_INFLIGHT},
     {.name = NULL},
 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/err.h"
+#include "daemon/io/address.h"
 
 #define DNS_NAME_MAX  253
 #define DNS_LABEL_MAX 63
@@ -53,7 +53,7 @@ parse_endpoint(
 
 	if (text == NULL)
 		return walk_fail(w, "must be a string");
-	if (config_endpoint(text, default_port, out) == 0)
+	if (address_parse(text, default_port, out))
 		return 0;
 	if (default_port == 0)
 		return walk_fail(w, "must be ADDRESS:PORT or [V6]:PORT");
@@ -160,24 +160,6 @@ parse_u64(const char *text, uint64_t *out)
 }
 
 static int
-fail_at(struct walk *w, const char *key, const char *reason)
-{
-	size_t mark = walk_enter(w, key);
-	int rc = walk_fail(w, "%s", reason);
-
-	walk_leave(w, mark);
-	return rc;
-}
-
-static bool
-same_endpoint(const struct endpoint *a, const struct endpoint *b)
-{
-	return a->family == b->family && a->port == b->port &&
-	       a->scope == b->scope &&
-	       memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
-}
-
-static int
 add_server(struct walk *w, struct config_tenant *t, uint64_t id,
     const struct endpoint *address)
 {
@@ -187,15 +169,16 @@ add_server(struct walk *w, struct config_tenant *t, uint64_t id,
 		target++;
 	if (target == t->servers + t->server_count) {
 		if (t->server_count == MEMBERS_MAX)
-			return fail_at(w, "id", "is one server too many");
+			return walk_fail_at(w, "id", "is one server too many");
 		*target = (struct members_target){.server_id = id};
 		t->server_count++;
 	}
 	if (target->addr_count == MEMBERS_MAX_ADDRS)
-		return fail_at(w, "address", "is one too many for its server");
+		return walk_fail_at(
+		    w, "address", "is one too many for its server");
 	for (uint32_t i = 0; i < target->addr_count; i++) {
-		if (same_endpoint(&target->addrs[i], address))
-			return fail_at(w, "address", "is given twice");
+		if (endpoint_equal(&target->addrs[i], address))
+			return walk_fail_at(w, "address", "is given twice");
 	}
 	target->addrs[target->addr_count++] = *address;
 	return 0;
@@ -209,10 +192,10 @@ check_server(
 	uint64_t id;
 
 	if (!parse_u64(server->id, &id))
-		return fail_at(w, "id",
+		return walk_fail_at(w, "id",
 		    "must be a string of decimal digits that fits 64 bits");
-	if (config_endpoint(server->address, 0, &address) != 0)
-		return fail_at(
+	if (!address_parse(server->address, 0, &address))
+		return walk_fail_at(
 		    w, "address", "must be ADDRESS:PORT or [V6]:PORT");
 	return add_server(w, t, id, &address);
 }

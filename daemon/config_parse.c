@@ -5,12 +5,7 @@
  */
 #include "daemon/config_parse.h"
 
-#include <string.h>
-
 #include "proto/err.h"
-
-#define INFLIGHT_MAX    1048576
-#define CONNECTIONS_MAX 65536
 
 struct root {
 	json_t *tenants; /* all borrowed; NULL when absent */
@@ -75,17 +70,17 @@ static const struct walk_key limits_keys[] = {
 	.kind = WALK_U32,
 	.offset = offsetof(struct config_limits, max_inflight),
 	.min = 1,
-	.max = INFLIGHT_MAX},
+	.max = CONFIG_MAX_INFLIGHT},
     {.name = "max_inflight_per_uid",
 	.kind = WALK_U32,
 	.offset = offsetof(struct config_limits, max_inflight_per_uid),
 	.min = 1,
-	.max = INFLIGHT_MAX},
+	.max = CONFIG_MAX_INFLIGHT},
     {.name = "max_connections_per_uid",
 	.kind = WALK_U32,
 	.offset = offsetof(struct config_limits, max_connections_per_uid),
 	.min = 1,
-	.max = CONNECTIONS_MAX},
+	.max = CONFIG_MAX_CONNS},
     {.name = NULL},
 };
 

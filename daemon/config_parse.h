@@ -1,7 +1,7 @@
 /*
  * The parts of the configuration's parser, in the order they run: the root
- * hands each section to the file that knows it, tables are sorted as soon as
- * they are read, and references are resolved against what was read before.
+ * hands each section to the file that knows it, tables are read in the order
+ * of their names, and references are resolved against what was read before.
  */
 #ifndef DAEMON_CONFIG_PARSE_H
 #define DAEMON_CONFIG_PARSE_H
@@ -15,6 +15,8 @@
 #define CONFIG_MAX_LISTENERS 64
 #define CONFIG_MAX_PATTERNS  256
 #define CONFIG_MAX_IDS       256 /* uids or gids of a listener */
+#define CONFIG_MAX_CONNS     65536
+#define CONFIG_MAX_INFLIGHT  1048576
 
 /* The table entry of a u32 that must not be 0. */
 #define WALK_POSITIVE(key, type, field)                                      \
@@ -44,6 +46,9 @@ int config_parse_rules(struct walk *w, json_t *json);
 int config_parse_listeners(struct walk *w, json_t *json);
 /* The default is resolved beside the first listener; paths must differ. */
 int config_parse_control(struct walk *w, json_t *json);
+
+/* Frees the patterns and leaves none. */
+void config_patterns_fini(struct config_patterns *p);
 
 /* "open" or "closed"; where is an enum config_failure. A WALK_FUNC. */
 int config_parse_failure(struct walk *w, json_t *json, void *where);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/err.h"
 #include "proto/packet.h"
 #include "proto/pdu.h"
 
@@ -285,14 +284,6 @@ parse_rule(struct walk *w, json_t *json, void *row)
 	return rc;
 }
 
-static int
-rule_by_name(const void *a, const void *b)
-{
-	const struct config_rule *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
 int
 config_parse_rules(struct walk *w, json_t *json)
 {
@@ -306,9 +297,6 @@ config_parse_rules(struct walk *w, json_t *json)
 	c->rules = calloc(count, sizeof(*c->rules));
 	if (c->rules == NULL)
 		return walk_nomem(w);
-	rc = walk_rows(
+	return walk_table(
 	    w, json, c->rules, sizeof(*c->rules), &c->rule_count, parse_rule);
-	if (rc == 0)
-		qsort(c->rules, count, sizeof(*c->rules), rule_by_name);
-	return rc;
 }

@@ -1,6 +1,7 @@
 /*
  * Tenants: the key, the profile it means, its policy held to the key's
- * deduplication limit. Rows are sorted by name once they are all read.
+ * deduplication limit. A tenant holds a secret: the draft that it is read into
+ * is wiped, its row stays where it is.
  */
 #include "daemon/config_parse.h"
 
@@ -144,14 +145,6 @@ parse_tenant(struct walk *w, json_t *json, void *row)
 	return rc;
 }
 
-static int
-by_name(const void *a, const void *b)
-{
-	const struct config_tenant *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
 int
 config_parse_tenants(struct walk *w, json_t *json)
 {
@@ -165,9 +158,6 @@ config_parse_tenants(struct walk *w, json_t *json)
 	c->tenants = calloc(count, sizeof(*c->tenants));
 	if (c->tenants == NULL)
 		return walk_nomem(w);
-	rc = walk_rows(w, json, c->tenants, sizeof(*c->tenants),
+	return walk_table(w, json, c->tenants, sizeof(*c->tenants),
 	    &c->tenant_count, parse_tenant);
-	if (rc == 0)
-		qsort(c->tenants, count, sizeof(*c->tenants), by_name);
-	return rc;
 }

@@ -5,7 +5,6 @@
 #include "daemon/config_parse.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/template.h"
 #include "proto/err.h"
@@ -56,14 +55,6 @@ parse_tracker(struct walk *w, json_t *json, void *row)
 	return walk_object(w, json, tracker_keys, t);
 }
 
-static int
-tracker_by_name(const void *a, const void *b)
-{
-	const struct config_tracker *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
 int
 config_parse_trackers(struct walk *w, json_t *json)
 {
@@ -77,10 +68,6 @@ config_parse_trackers(struct walk *w, json_t *json)
 	c->trackers = calloc(count, sizeof(*c->trackers));
 	if (c->trackers == NULL)
 		return walk_nomem(w);
-	rc = walk_rows(w, json, c->trackers, sizeof(*c->trackers),
+	return walk_table(w, json, c->trackers, sizeof(*c->trackers),
 	    &c->tracker_count, parse_tracker);
-	if (rc == 0)
-		qsort(
-		    c->trackers, count, sizeof(*c->trackers), tracker_by_name);
-	return rc;
 }

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/err.h"
-
 int
 walk_u32(
     struct walk *w, json_t *json, uint32_t min, uint32_t max, uint32_t *out)

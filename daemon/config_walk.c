@@ -135,6 +135,16 @@ walk_fail(struct walk *w, const char *fmt, ...)
 }
 
 int
+walk_fail_at(struct walk *w, const char *key, const char *reason)
+{
+	size_t mark = walk_enter(w, key);
+	int rc = walk_fail(w, "%s", reason);
+
+	walk_leave(w, mark);
+	return rc;
+}
+
+int
 walk_nomem(struct walk *w)
 {
 	message_format(
@@ -239,34 +249,85 @@ walk_count(struct walk *w, json_t *json, json_type type, size_t min, size_t max,
 	return 0;
 }
 
+/* One entry of an object; its row starts with its name. */
+static int
+fill_row(struct walk *w, const char *name, json_t *value, char *row,
+    int (*func)(struct walk *w, json_t *value, void *row))
+{
+	size_t mark = walk_enter(w, name);
+	json_t *text = json_string(name);
+	int rc;
+
+	if (text == NULL)
+		return walk_nomem(w);
+	rc = walk_text(w, text, 1, CONFIG_NAME_MAX, (char **)row);
+	json_decref(text);
+	if (rc == 0)
+		rc = func(w, value, row);
+	if (rc == 0)
+		walk_leave(w, mark);
+	return rc;
+}
+
 int
 walk_rows(struct walk *w, json_t *json, void *rows, size_t row_size,
     size_t *done, int (*func)(struct walk *w, json_t *value, void *row))
 {
 	const char *name;
-	json_t *value, *text;
-	size_t mark;
-	char *row;
+	json_t *value;
 	int rc;
 
 	json_object_foreach(json, name, value)
 	{
 		if (walk_is_comment(name))
 			continue;
-		mark = walk_enter(w, name);
-		row = (char *)rows + row_size * (*done)++;
-		text = json_string(name);
-		if (text == NULL)
-			return walk_nomem(w);
-		rc = walk_text(w, text, 1, CONFIG_NAME_MAX, (char **)row);
-		json_decref(text);
-		if (rc == 0)
-			rc = func(w, value, row);
+		rc = fill_row(
+		    w, name, value, (char *)rows + row_size * (*done)++, func);
 		if (rc != 0)
 			return rc;
-		walk_leave(w, mark);
 	}
 	return 0;
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The keys of an object, comments left out, in order; NULL without memory. */
+static const char **
+sorted_names(json_t *json, size_t *count)
+{
+	const char **names = calloc(json_object_size(json) + 1, sizeof(*names));
+	const char *name;
+	json_t *value;
+
+	*count = 0;
+	if (names == NULL)
+		return NULL;
+	json_object_foreach(json, name, value)
+	{
+		if (!walk_is_comment(name))
+			names[(*count)++] = name;
+	}
+	qsort(names, *count, sizeof(*names), by_name);
+	return names;
+}
+
+int
+walk_table(struct walk *w, json_t *json, void *rows, size_t row_size,
+    size_t *done, int (*func)(struct walk *w, json_t *value, void *row))
+{
+	size_t count;
+	const char **names = sorted_names(json, &count);
+	int rc = names != NULL ? 0 : walk_nomem(w);
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = fill_row(w, names[i], json_object_get(json, names[i]),
+		    (char *)rows + row_size * (*done)++, func);
+	free(names);
+	return rc;
 }
 
 int

@@ -61,6 +61,8 @@ struct walk_key {
 int walk_fail(struct walk *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 int walk_nomem(struct walk *w);
+/* The value of this key of the object under the cursor is at fault. */
+int walk_fail_at(struct walk *w, const char *key, const char *reason);
 /* Adds a warning about the value under the cursor. 0 or RLA_ENOMEM. */
 int walk_warn(struct walk *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -81,12 +83,16 @@ bool walk_is_comment(const char *key);
  * holds them to min..max; walk_rows then fills that many rows of an object of
  * named entries, each row starting with a char *name, and walk_items those of
  * an array. *done counts the rows begun, so that a failure frees them all.
+ * walk_table is walk_rows in the order of the names, so that the rows are
+ * sorted as they are filled: no row is moved with a secret in it.
  */
 int walk_object(
     struct walk *w, json_t *json, const struct walk_key *keys, void *target);
 int walk_count(struct walk *w, json_t *json, json_type type, size_t min,
     size_t max, size_t *count);
 int walk_rows(struct walk *w, json_t *json, void *rows, size_t row_size,
+    size_t *done, int (*func)(struct walk *w, json_t *value, void *row));
+int walk_table(struct walk *w, json_t *json, void *rows, size_t row_size,
     size_t *done, int (*func)(struct walk *w, json_t *value, void *row));
 int walk_items(struct walk *w, json_t *json, void *rows, size_t row_size,
     size_t *done, int (*func)(struct walk *w, json_t *value, void *row));

@@ -135,7 +135,7 @@ fill_detail(struct ipc_decision *d, const struct tenant_result *r,
 		    .limit = names->rate.resources[i].limit,
 		    .tokens = names->rate.resources[i].tokens,
 		    .deficit = r->resources[i].second,
-		    .actual = r->resources[i].first,
+		    .actual_rate = r->resources[i].first,
 		    .name = names->resource_names[i],
 		};
 	}

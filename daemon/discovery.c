@@ -8,6 +8,7 @@
  */
 #include "daemon/discovery.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,15 @@
 #include "daemon/core/errorrate.h"
 #include "daemon/discovery_round.h"
 #include "daemon/io/dns.h"
+#include "daemon/log.h"
 
 #define MS_US     INT64_C(1000)
 #define RETRY_MAX (30000 * MS_US)
 #define DNS_TRIES 2 /* rounds over the nameservers */
+
+#define LINES_BURST 5
+#define LINES_MIN   (1000 * MS_US)
+#define LINES_MAX   (60000 * MS_US)
 
 struct discovery {
 	struct loop *loop;
@@ -37,6 +43,8 @@ struct discovery {
 	bool forced;                   /* the next round is */
 	int64_t began;                 /* the last round */
 	int64_t next;
+	struct errorrate lines; /* paces the log */
+	uint64_t unsaid;        /* lines that it kept back */
 	struct discovery_counters counters;
 	char error[DISCOVERY_ERROR_MAX];
 };
@@ -104,12 +112,43 @@ refresh_delay(struct discovery *d, uint32_t ttl)
 	return delay + spread(d, delay / 10);
 }
 
+/* Whoever answers DNS for us decides how often this is called. */
+static bool
+may_say(struct discovery *d)
+{
+	return errorrate_try(&d->lines, loop_now(), &d->unsaid);
+}
+
+static void
+say_error(struct discovery *d)
+{
+	if (!may_say(d))
+		return;
+	log_warning("discovery",
+	    "tenant=\"%s\" servers=%u unsaid=%" PRIu64 " error=\"%s\"",
+	    d->tenant->name, d->members != NULL ? d->members->count : 0,
+	    d->unsaid, d->error);
+	d->unsaid = 0;
+}
+
+static void
+say_members(struct discovery *d, uint32_t dropped)
+{
+	if (!may_say(d))
+		return;
+	log_info("members",
+	    "tenant=\"%s\" servers=%u dropped=%u unsaid=%" PRIu64,
+	    d->tenant->name, d->members->count, dropped, d->unsaid);
+	d->unsaid = 0;
+}
+
 static void
 fail(struct discovery *d, const char *error)
 {
 	d->answered = true;
 	d->counters.failures++;
 	snprintf(d->error, sizeof d->error, "%s", error);
+	say_error(d);
 	schedule(d, loop_now() + retry_delay(d));
 }
 
@@ -144,23 +183,26 @@ have_members(const struct discovery *d)
 
 /* Takes next. Reporting is the last act: the callee may free d. */
 static void
-install(struct discovery *d, struct members *next)
+install(struct discovery *d, struct members *next, uint32_t dropped)
 {
 	bool equal = members_equal(d->members, next);
 
 	members_unref(d->members);
 	d->members = next;
+	d->counters.dropped += dropped;
 	if (equal)
 		return;
 	d->counters.changes++;
+	say_members(d, dropped);
 	d->fn(d->arg, next);
 }
 
 static void
 found(struct discovery *d, const struct discovery_result *result)
 {
+	uint32_t dropped = 0;
 	struct members *next =
-	    members_build(result->targets, result->count, d->members, NULL);
+	    members_build(result->targets, result->count, d->members, &dropped);
 	int64_t delay = refresh_delay(d, result->ttl), retry;
 	bool partial = result->partial;
 
@@ -180,7 +222,7 @@ found(struct discovery *d, const struct discovery_result *result)
 		reset_pace(d);
 	}
 	schedule(d, loop_now() + delay);
-	install(d, next);
+	install(d, next, dropped);
 }
 
 /* DNS says that there is no server: believed when it is said again. */
@@ -197,7 +239,7 @@ empty(struct discovery *d, const struct discovery_result *result)
 		return;
 	none = members_build(NULL, 0, NULL, NULL);
 	if (none != NULL)
-		install(d, none);
+		install(d, none, 0);
 }
 
 static void
@@ -278,6 +320,7 @@ discovery_new(struct loop *loop, struct random_pool *random,
 	d->fn = fn;
 	d->arg = arg;
 	d->next = POLICY_NEVER;
+	errorrate_init(&d->lines, LINES_BURST, LINES_MIN, LINES_MAX);
 	loop_task_init(&d->report, report_static, d);
 	started = tenant->server_count > 0 ? start_static(d) : start_dns(d);
 	if (!started) {
@@ -349,4 +392,10 @@ int64_t
 discovery_next(const struct discovery *d)
 {
 	return d->next;
+}
+
+const struct dns_counters *
+discovery_dns(const struct discovery *d)
+{
+	return d->dns != NULL ? dns_counters(d->dns) : NULL;
 }

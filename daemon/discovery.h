@@ -47,11 +47,15 @@ struct discovery_counters {
 	uint64_t failures;          /* rounds that brought nothing usable */
 	uint64_t bad_targets;       /* SRV targets without a server id */
 	uint64_t missing_addresses; /* targets whose addresses failed */
+	uint64_t dropped;           /* servers past the most that are kept */
 	uint64_t changes;           /* snapshots reported */
 };
 const struct discovery_counters *discovery_counters(const struct discovery *d);
 /* Why the last round failed, or "" when it did not; for status. */
 const char *discovery_error(const struct discovery *d);
+/* Of its resolver; NULL with static servers. */
+struct dns_counters;
+const struct dns_counters *discovery_dns(const struct discovery *d);
 /* loop_now() time of the next round, or POLICY_NEVER. */
 int64_t discovery_next(const struct discovery *d);
 

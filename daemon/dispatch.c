@@ -5,6 +5,7 @@
  */
 #include "daemon/dispatch_private.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,16 @@ str_of(const char *text)
 	};
 }
 
-static void
-send_done(
+void
+dispatch_commit(struct client *c, int rc)
+{
+	assert(rc == 0);
+	(void)rc;
+	conn_commit(c->conn);
+}
+
+void
+dispatch_send_done(
     struct client *c, uint64_t id, enum ipc_reason reason, const char *text)
 {
 	const struct ipc_done m = {
@@ -35,12 +44,11 @@ send_done(
 
 	if (w == NULL)
 		return;
-	ipc_enc_done(w, id, &m);
-	conn_commit(c->conn);
+	dispatch_commit(c, ipc_enc_done(w, id, &m));
 }
 
-static void
-bad_frame(
+void
+dispatch_bad_frame(
     struct client *c, uint64_t id, enum ipc_error_code code, const char *text)
 {
 	c->dispatch->counters.frames_bad++;
@@ -59,12 +67,13 @@ handle_hello(struct client *c, const struct ipc_head *head, struct reader *r)
 	size_t len;
 
 	if (ipc_dec_hello(r, &hello) != 0) {
-		bad_frame(c, head->id, IPC_ERR_MALFORMED, "HELLO: malformed");
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "HELLO: malformed");
 		return;
 	}
 	if (hello.version_min > IPC_VERSION ||
 	    hello.version_max < IPC_VERSION) {
-		bad_frame(c, head->id, IPC_ERR_VERSION,
+		dispatch_bad_frame(c, head->id, IPC_ERR_VERSION,
 		    "HELLO: this agent speaks version 1 only");
 		return;
 	}
@@ -86,8 +95,7 @@ handle_hello(struct client *c, const struct ipc_head *head, struct reader *r)
 	w = conn_begin(c->conn);
 	if (w == NULL)
 		return;
-	ipc_enc_welcome(w, head->id, &welcome);
-	conn_commit(c->conn);
+	dispatch_commit(c, ipc_enc_welcome(w, head->id, &welcome));
 }
 
 static void
@@ -96,7 +104,8 @@ handle_check(struct client *c, const struct ipc_head *head, struct reader *r)
 	struct ipc_check m;
 
 	if (ipc_dec_check(r, &m) != 0)
-		bad_frame(c, head->id, IPC_ERR_MALFORMED, "CHECK: malformed");
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "CHECK: malformed");
 	else
 		dispatch_check_rule(c, head->id, &m);
 }
@@ -109,7 +118,7 @@ handle_adhoc(struct client *c, const struct ipc_head *head, struct reader *r)
 	    .bytes = r->at, .len = (uint16_t)reader_left(r)};
 
 	if (ipc_dec_check_adhoc(r, &d->adhoc) != 0)
-		bad_frame(
+		dispatch_bad_frame(
 		    c, head->id, IPC_ERR_MALFORMED, "CHECK_ADHOC: malformed");
 	else
 		dispatch_check_adhoc(c, head->id, &d->adhoc, payload);
@@ -119,7 +128,8 @@ static void
 handle_cancel(struct client *c, const struct ipc_head *head, struct reader *r)
 {
 	if (ipc_dec_empty(r) != 0)
-		bad_frame(c, head->id, IPC_ERR_MALFORMED, "CANCEL: malformed");
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "CANCEL: malformed");
 	else
 		dispatch_cancel(c, head->id);
 }
@@ -141,8 +151,7 @@ send_reported(struct client *c, uint64_t id, enum ipc_reason reason,
 		c->dispatch->counters.reports_refused++;
 	if (w == NULL)
 		return;
-	ipc_enc_reported(w, id, &m);
-	conn_commit(c->conn);
+	dispatch_commit(c, ipc_enc_reported(w, id, &m));
 }
 
 static void
@@ -176,7 +185,8 @@ handle_report(struct client *c, const struct ipc_head *head, struct reader *r)
 	struct tenant *t;
 
 	if (ipc_dec_report(r, &m) != 0) {
-		bad_frame(c, head->id, IPC_ERR_MALFORMED, "REPORT: malformed");
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "REPORT: malformed");
 		return;
 	}
 	if (l == NULL ||
@@ -193,7 +203,8 @@ handle_report(struct client *c, const struct ipc_head *head, struct reader *r)
 		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
 		return;
 	}
-	caller = dispatch_caller(c, NULL, 0);
+	caller = dispatch_caller(
+	    c, (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
 	t = dispatch_tenant(c->dispatch, m.tenant, text);
 	if (t == NULL ||
 	    rules_build_report(c->dispatch->env.rules, tenant_config(t),
@@ -214,7 +225,7 @@ handle_report_adhoc(
 	struct tenant *t;
 
 	if (ipc_dec_report_adhoc(r, &m) != 0) {
-		bad_frame(
+		dispatch_bad_frame(
 		    c, head->id, IPC_ERR_MALFORMED, "REPORT_ADHOC: malformed");
 		return;
 	}
@@ -238,14 +249,14 @@ handle_ping(struct client *c, const struct ipc_head *head, struct reader *r)
 	struct writer *w;
 
 	if (ipc_dec_ping(r, &m) != 0) {
-		bad_frame(c, head->id, IPC_ERR_MALFORMED, "PING: malformed");
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "PING: malformed");
 		return;
 	}
 	w = conn_begin(c->conn);
 	if (w == NULL)
 		return;
-	ipc_enc_pong(w, head->id, &m);
-	conn_commit(c->conn);
+	dispatch_commit(c, ipc_enc_pong(w, head->id, &m));
 }
 
 static void
@@ -257,12 +268,14 @@ handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
 	char *json;
 
 	if (ipc_dec_empty(r) != 0) {
-		bad_frame(c, head->id, IPC_ERR_MALFORMED, "query: malformed");
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "query: malformed");
 		return;
 	}
 	json = env->document(env->arg, head->type);
 	if (json == NULL) {
-		send_done(c, head->id, IPC_REASON_OVERLOADED, "out of memory");
+		dispatch_send_done(
+		    c, head->id, IPC_REASON_OVERLOADED, "out of memory");
 		return;
 	}
 	len = strlen(json);
@@ -271,8 +284,8 @@ handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
 		w = conn_begin(c->conn);
 		if (w == NULL)
 			break;
-		ipc_enc_document(w, head->id, json + at, n, at + n < len);
-		conn_commit(c->conn);
+		dispatch_commit(c,
+		    ipc_enc_document(w, head->id, json + at, n, at + n < len));
 	}
 	free(json);
 }
@@ -283,15 +296,16 @@ handle_quit(struct client *c, const struct ipc_head *head, struct reader *r)
 	const struct dispatch_env *env = &c->dispatch->env;
 
 	if (ipc_dec_empty(r) != 0) {
-		bad_frame(c, head->id, IPC_ERR_MALFORMED, "QUIT: malformed");
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "QUIT: malformed");
 		return;
 	}
 	if (c->port->config != NULL) {
-		send_done(c, head->id, IPC_REASON_UNAUTHORISED,
+		dispatch_send_done(c, head->id, IPC_REASON_UNAUTHORISED,
 		    "quit: only on the control socket");
 		return;
 	}
-	send_done(c, head->id, IPC_REASON_OK, "");
+	dispatch_send_done(c, head->id, IPC_REASON_OK, "");
 	env->quit(env->arg);
 }
 
@@ -338,7 +352,7 @@ frame(void *arg, struct conn *conn, const struct ipc_head *head,
 	if (c == NULL) /* refused; its ERROR is on the way */
 		return;
 	if (c->greeted == (head->type == IPC_HELLO)) {
-		bad_frame(c, head->id, IPC_ERR_GREETING,
+		dispatch_bad_frame(c, head->id, IPC_ERR_GREETING,
 		    c->greeted ? "HELLO: sent twice" : "HELLO must be first");
 		return;
 	}
@@ -348,12 +362,13 @@ frame(void *arg, struct conn *conn, const struct ipc_head *head,
 	}
 	handle = find_handler(head->type);
 	if (handle == NULL) {
-		bad_frame(c, head->id, IPC_ERR_TYPE, "unknown message type");
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_TYPE, "unknown message type");
 		return;
 	}
 	if (head->type != IPC_CANCEL && (dispatch_in_flight(c, head->id) ||
 					    dispatch_waiting(c, head->id))) {
-		bad_frame(c, head->id, IPC_ERR_ID,
+		dispatch_bad_frame(c, head->id, IPC_ERR_ID,
 		    "the request id is in flight on this connection");
 		return;
 	}

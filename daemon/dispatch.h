@@ -33,9 +33,14 @@ struct dispatch_env {
 	void *arg;
 };
 
-/* Opens all sockets, or none: NULL with err set to one line. */
+/*
+ * Binds all sockets, or none: NULL with err set to one line. The control
+ * socket listens at once, the others from dispatch_open() on.
+ */
 struct dispatch *dispatch_new(
     const struct dispatch_env *env, char err[DISPATCH_ERR_MAX]);
+/* Returns 0, or -1 with err set. */
+int dispatch_open(struct dispatch *d, char err[DISPATCH_ERR_MAX]);
 void dispatch_free(struct dispatch *d); /* takes NULL */
 
 /* Tell it that readiness may have changed. */
@@ -49,6 +54,8 @@ void dispatch_drain(struct dispatch *d);
 void dispatch_stop(struct dispatch *d);
 /* Checks in flight. */
 uint32_t dispatch_inflight(const struct dispatch *d);
+/* Nothing in flight, and every answer is with the kernel. */
+bool dispatch_idle(const struct dispatch *d);
 
 /* One row per listener, the control socket last; false past the end. */
 struct dispatch_port {

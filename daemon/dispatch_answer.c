@@ -5,6 +5,7 @@
  */
 #include "daemon/dispatch_private.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,8 +129,7 @@ dispatch_answer(struct client *c, uint64_t id, int64_t arrived)
 	w = conn_begin(c->conn);
 	if (w == NULL)
 		return;
-	(void)ipc_enc_decision(w, id, &d->decision); /* it fits, see above */
-	conn_commit(c->conn);
+	dispatch_commit(c, ipc_enc_decision(w, id, &d->decision));
 	close_unread(c);
 }
 
@@ -149,14 +149,13 @@ dispatch_caller(const struct client *c, const uint8_t *key, size_t key_len)
 
 /*
  * The names of a request that was built once already, from what was kept of
- * it. Its scratch is not that of a check being started, which may be why the
- * one before it ends.
+ * it; NULL cannot be, but for a bug. Its scratch is not that of a check being
+ * started, which may be why the one before it ends.
  */
 static const struct rules_request *
 names_of(struct request *r)
 {
 	struct dispatch *d = r->client->dispatch;
-	char text[RULES_TEXT_MAX];
 	struct rules_caller caller;
 	struct reader reader;
 	int err;
@@ -165,16 +164,15 @@ names_of(struct request *r)
 		caller = dispatch_caller(r->client,
 		    (r->options & IPC_OPT_KEY) != 0 ? r->kept : NULL,
 		    r->kept_len);
-		err = rules_build(
-		    d->env.rules, r->rule, &caller, r->tokens, &d->names, text);
+		err = rules_names(
+		    d->env.rules, r->rule, &caller, r->tokens, &d->names);
 	} else {
 		reader_init(&reader, r->kept, r->kept_len);
 		err = ipc_dec_check_adhoc(&reader, &d->kept);
 		if (err == 0)
-			err = rules_build_adhoc(d->env.rules,
-			    tenant_config(r->tenant), &d->kept, &d->names,
-			    text);
+			rules_names_adhoc(&d->kept, &d->names);
 	}
+	assert(err == 0);
 	return err == 0 ? &d->names : NULL;
 }
 
@@ -196,12 +194,22 @@ policy_of(const struct request *r)
 			       : tenant_config(r->tenant)->on_failure;
 }
 
+void
+dispatch_fail(struct dispatch *d, enum ipc_reason reason,
+    enum config_failure policy, const char *text, bool resent)
+{
+	if (resent && reason != IPC_REASON_TIMEOUT &&
+	    decision_policy_applies(reason))
+		reason = IPC_REASON_INTERRUPTED;
+	decision_failed(&d->decision, reason, policy, text);
+}
+
 /* The end of an operation, for whatever reason. */
 void
 dispatch_done(void *arg, const struct tenant_result *res)
 {
 	struct request *r = arg;
-	struct ipc_decision *out = &r->client->dispatch->decision;
+	struct dispatch *d = r->client->dispatch;
 	char text[RULES_TEXT_MAX];
 	const char *why;
 
@@ -212,20 +220,22 @@ dispatch_done(void *arg, const struct tenant_result *res)
 	case POLICY_TIMEOUT:
 		snprintf(text, sizeof(text), "no server answered in %lld ms",
 		    (long long)(loop_now() - r->arrived) / 1000);
-		decision_failed(out, IPC_REASON_TIMEOUT, policy_of(r), text);
+		dispatch_fail(
+		    d, IPC_REASON_TIMEOUT, policy_of(r), text, r->resent);
 		break;
 	case POLICY_NO_SERVER:
 		why = discovery_error(tenant_discovery(r->tenant));
 		message_format(text, sizeof(text), "no server is known: %s",
 		    *why != '\0' ? why : "discovery is not finished");
-		decision_failed(out, IPC_REASON_DISCOVERY, policy_of(r), text);
+		dispatch_fail(
+		    d, IPC_REASON_DISCOVERY, policy_of(r), text, r->resent);
 		break;
 	case POLICY_NOT_SENT:
-		decision_failed(out, IPC_REASON_TRANSPORT, policy_of(r),
-		    "no server could be sent to");
+		dispatch_fail(d, IPC_REASON_TRANSPORT, policy_of(r),
+		    "no server could be sent to", r->resent);
 		break;
 	case POLICY_STOPPED:
-		decision_cancelled(out);
+		decision_cancelled(&d->decision);
 		break;
 	}
 	dispatch_answer(r->client, r->id, r->arrived);

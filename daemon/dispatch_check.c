@@ -5,6 +5,7 @@
  */
 #include "daemon/dispatch_private.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "daemon/decision.h"
@@ -52,6 +53,16 @@ dispatch_in_flight(const struct client *c, uint64_t id)
 	return request_find(c, id) != NULL;
 }
 
+/* Was it sent before, on a connection that broke? */
+static bool
+is_resend(const struct asking *a)
+{
+	static const uint8_t first_time[IPC_HASH_LEN];
+
+	return a->base->age_us != 0 ||
+	       memcmp(a->base->config_hash, first_time, IPC_HASH_LEN) != 0;
+}
+
 static void
 fail(const struct asking *a, enum ipc_reason reason, const char *text)
 {
@@ -61,8 +72,76 @@ fail(const struct asking *a, enum ipc_reason reason, const char *text)
 		policy = a->rule->on_failure;
 	else if (a->tenant != NULL)
 		policy = tenant_config(a->tenant)->on_failure;
-	decision_failed(&a->client->dispatch->decision, reason, policy, text);
+	dispatch_fail(a->client->dispatch, reason, policy, text, is_resend(a));
 	dispatch_answer(a->client, a->id, a->arrived);
+}
+
+static const struct {
+	size_t kept;
+	uint32_t per_chunk;
+} classes[REQUEST_CLASSES] = {{128, 64}, {1024, 16}, {IPC_MAX_FRAME, 4}};
+
+void
+dispatch_slots_init(struct dispatch *d)
+{
+	size_t i;
+
+	for (i = 0; i < REQUEST_CLASSES; i++)
+		slab_init(&d->slots[i],
+		    sizeof(struct request) + classes[i].kept,
+		    classes[i].per_chunk, d->env.config->limits.max_inflight);
+}
+
+void
+dispatch_slots_fini(struct dispatch *d)
+{
+	size_t i;
+
+	for (i = 0; i < REQUEST_CLASSES; i++)
+		slab_fini(&d->slots[i]);
+}
+
+static uint8_t
+class_of(size_t kept)
+{
+	uint8_t class = 0;
+
+	while (classes[class].kept < kept)
+		class ++;
+	return class;
+}
+
+/* Puts the request into its client's list and the table, under a->id. */
+static int
+request_link(struct request *r, const struct asking *a)
+{
+	struct client *c = a->client;
+
+	r->client = c;
+	r->id = a->id;
+	r->arrived = a->arrived;
+	r->options = a->base->options;
+	r->resent = is_resend(a);
+	request_key(c, a->id, r->entry.key);
+	if (table_insert(&c->dispatch->requests, &r->entry) != 0)
+		return -1;
+	r->next = c->requests;
+	r->prev = &c->requests;
+	if (r->next != NULL)
+		r->next->prev = &r->next;
+	c->requests = r;
+	client_count(c, 1);
+	return 0;
+}
+
+static void
+request_unlink(struct request *r)
+{
+	table_remove(&r->client->dispatch->requests, &r->entry);
+	*r->prev = r->next;
+	if (r->next != NULL)
+		r->next->prev = r->prev;
+	client_count(r->client, -1);
 }
 
 void
@@ -70,46 +149,31 @@ dispatch_request_free(struct request *r)
 {
 	struct dispatch *d = r->client->dispatch;
 
-	table_remove(&d->requests, &r->entry);
-	*r->prev = r->next;
-	if (r->next != NULL)
-		r->next->prev = r->prev;
-	client_count(r->client, -1);
-	slab_put(r->large ? &d->large : &d->small, r);
+	request_unlink(r);
+	slab_put(&d->slots[r->class], r);
 }
 
 static struct request *
 request_new(const struct asking *a)
 {
 	struct dispatch *d = a->client->dispatch;
-	bool large = a->kept.len > REQUEST_SMALL;
-	struct request *r = slab_get(large ? &d->large : &d->small);
+	uint8_t class = class_of(a->kept.len);
+	struct request *r = slab_get(&d->slots[class]);
 
 	if (r == NULL)
 		return NULL;
 	memset(r, 0, sizeof(*r));
-	r->client = a->client;
 	r->rule = a->rule;
 	r->tenant = a->tenant;
-	r->arrived = a->arrived;
-	r->id = a->id;
 	r->tokens = a->base->tokens;
-	r->options = a->base->options;
-	r->large = large;
+	r->class = class;
 	r->kept_len = a->kept.len;
 	if (a->kept.len > 0)
 		memcpy(r->kept, a->kept.bytes, a->kept.len);
-	request_key(a->client, a->id, r->entry.key);
-	if (table_insert(&d->requests, &r->entry) != 0) {
-		slab_put(large ? &d->large : &d->small, r);
+	if (request_link(r, a) != 0) {
+		slab_put(&d->slots[class], r);
 		return NULL;
 	}
-	r->next = a->client->requests;
-	r->prev = &a->client->requests;
-	if (r->next != NULL)
-		r->next->prev = &r->next;
-	a->client->requests = r;
-	client_count(a->client, 1);
 	return r;
 }
 
@@ -119,38 +183,53 @@ is_uuid4(const uint8_t id[IPC_ID_LEN])
 	return (id[6] & 0xf0) == 0x40 && (id[8] & 0xc0) == 0x80;
 }
 
-/* An earlier connection of the same user broke, its end was not seen yet, and
- * the shim asks again: the new one takes over. */
-static bool
-take_over(const struct asking *a)
-{
-	struct request *old = tenant_find(a->tenant, a->base->operation_id);
-
-	if (old == NULL)
-		return true;
-	if (old->client->use != a->client->use || old->client == a->client)
-		return false;
-	tenant_cancel(old->op);
-	return true;
-}
-
-/* May what remains of a check that was sent before be run? */
+/* May what remains of it be run? */
 static bool
 resumable(const struct asking *a, int64_t horizon_us, const char **why)
 {
-	static const uint8_t first_time[IPC_HASH_LEN];
-	const struct ipc_check_base *b = a->base;
-
-	if (memcmp(b->config_hash, first_time, IPC_HASH_LEN) == 0 &&
-	    b->age_us == 0)
+	if (!is_resend(a))
 		return true;
-	if (memcmp(b->config_hash, a->client->dispatch->env.config->hash,
+	if (memcmp(a->base->config_hash, a->client->dispatch->env.config->hash,
 		IPC_HASH_LEN) != 0) {
 		*why = "first sent under another configuration";
 		return false;
 	}
 	*why = "its deduplication horizon has passed";
-	return b->age_us < (uint64_t)horizon_us;
+	return a->arrived - a->start < horizon_us;
+}
+
+/* Do both ask for the same? An ad-hoc payload begins with the base, where
+ * the age may differ. */
+static bool
+same_question(const struct asking *a, const struct request *r)
+{
+	size_t skip = a->rule != NULL ? 0 : IPC_CHECK_BASE_LEN;
+
+	return a->rule == r->rule && a->base->tokens == r->tokens &&
+	       ((a->base->options ^ r->options) & IPC_OPT_KEY) == 0 &&
+	       a->kept.len == r->kept_len &&
+	       memcmp(a->kept.bytes + skip, r->kept + skip,
+		   a->kept.len - skip) == 0;
+}
+
+/*
+ * A connection broke, its end was not seen yet, and the same user asks again
+ * on another: the operation goes on, its answer goes to the new one. False
+ * when the id is in flight for anybody or anything else.
+ */
+static bool
+adopt(const struct asking *a, struct request *r)
+{
+	int rc;
+
+	if (!is_resend(a) || r->client == a->client ||
+	    r->client->use != a->client->use || !same_question(a, r))
+		return false;
+	request_unlink(r);
+	rc = request_link(r, a);
+	assert(rc == 0); /* the table has held it: there is room */
+	(void)rc;
+	return true;
 }
 
 /* Whatever keeps a request from being built is the caller's to mend, save
@@ -171,9 +250,9 @@ start(struct asking *a)
 	struct dispatch *d = a->client->dispatch;
 	const struct config_tenant *conf = tenant_config(a->tenant);
 	const int64_t horizon = conf->plan.horizon_us;
+	struct request *r = tenant_find(a->tenant, a->base->operation_id);
 	struct tenant_check check;
 	const char *why = "";
-	struct request *r;
 	int err;
 
 	if (!resumable(a, horizon, &why)) {
@@ -185,9 +264,10 @@ start(struct asking *a)
 		dispatch_answer(a->client, a->id, a->arrived);
 		return;
 	}
-	if (!take_over(a)) {
-		fail(a, IPC_REASON_VALIDATION,
-		    "operation_id: in flight already");
+	if (r != NULL) {
+		if (!adopt(a, r))
+			fail(a, IPC_REASON_VALIDATION,
+			    "operation_id: in flight already");
 		return;
 	}
 	if (!client_has_room(a->client) || (r = request_new(a)) == NULL) {
@@ -209,19 +289,33 @@ start(struct asking *a)
 	fail(a, reason_of(err), err_str(err));
 }
 
+/*
+ * A resend has aged in the socket, too, nobody knows for how long: since the
+ * socket was last seen empty at the most, and that is what counts. Were it
+ * less, a server might have forgotten the first copy and consume again.
+ */
+static int64_t
+start_of(const struct asking *a)
+{
+	int64_t empty = conn_empty_at(a->client->conn);
+
+	if (!is_resend(a))
+		return a->arrived;
+	if (empty < 0 || a->base->age_us >= (uint64_t)empty)
+		return 0;
+	return empty - (int64_t)a->base->age_us;
+}
+
 static void
 begin(struct asking *a, struct client *c, uint64_t id,
     const struct ipc_check_base *base)
 {
-	int64_t now = loop_now();
-
 	memset(a, 0, sizeof(*a));
 	a->client = c;
 	a->id = id;
 	a->base = base;
-	a->arrived = now;
-	a->start =
-	    base->age_us < (uint64_t)now ? now - (int64_t)base->age_us : 0;
+	a->arrived = loop_now();
+	a->start = start_of(a);
 	c->dispatch->counters.checks++;
 }
 

@@ -11,22 +11,6 @@
 #include "daemon/log.h"
 
 static void
-waiter_answer(struct waiter *wt, enum ipc_reason reason, const char *text)
-{
-	const struct ipc_done m = {
-	    .reason = (uint16_t)reason,
-	    .text = {.bytes = (const uint8_t *)text,
-		.len = (uint16_t)strlen(text)},
-	};
-	struct writer *w = conn_begin(wt->client->conn);
-
-	if (w == NULL)
-		return;
-	ipc_enc_done(w, wt->id, &m);
-	conn_commit(wt->client->conn);
-}
-
-static void
 waiter_free(struct waiter *wt)
 {
 	struct waiter **at = &wt->client->waiters;
@@ -43,7 +27,8 @@ wait_over(void *arg)
 {
 	struct waiter *wt = arg;
 
-	waiter_answer(wt, IPC_REASON_TIMEOUT, "no decision is possible yet");
+	dispatch_send_done(wt->client, wt->id, IPC_REASON_TIMEOUT,
+	    "no decision is possible yet");
 	waiter_free(wt);
 }
 
@@ -93,25 +78,22 @@ waiter_new(struct client *c, uint64_t id, uint32_t timeout_ms)
 void
 dispatch_wait(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	struct waiter now = {.client = c, .id = head->id};
 	struct ipc_wait m;
 
-	if (ipc_dec_wait(r, &m) != 0) {
-		c->dispatch->counters.frames_bad++;
-		conn_error(
-		    c->conn, head->id, IPC_ERR_MALFORMED, "WAIT: malformed");
-		return;
-	}
-	if (dispatch_is_ready(c->dispatch))
-		waiter_answer(&now, IPC_REASON_OK, "");
+	if (ipc_dec_wait(r, &m) != 0)
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "WAIT: malformed");
+	else if (dispatch_is_ready(c->dispatch))
+		dispatch_send_done(c, head->id, IPC_REASON_OK, "");
 	else if (m.timeout_ms == 0)
-		waiter_answer(
-		    &now, IPC_REASON_TIMEOUT, "no decision is possible yet");
+		dispatch_send_done(c, head->id, IPC_REASON_TIMEOUT,
+		    "no decision is possible yet");
 	else if (waiter_count(c) >= CLIENT_MAX_WAITERS)
-		waiter_answer(&now, IPC_REASON_OVERLOADED,
+		dispatch_send_done(c, head->id, IPC_REASON_OVERLOADED,
 		    "too many waits on this connection");
 	else if (waiter_new(c, head->id, m.timeout_ms) != 0)
-		waiter_answer(&now, IPC_REASON_OVERLOADED, "out of memory");
+		dispatch_send_done(
+		    c, head->id, IPC_REASON_OVERLOADED, "out of memory");
 }
 
 void
@@ -137,7 +119,7 @@ static void
 waiters_answer(struct client *c, enum ipc_reason reason, const char *text)
 {
 	while (c->waiters != NULL) {
-		waiter_answer(c->waiters, reason, text);
+		dispatch_send_done(c, c->waiters->id, reason, text);
 		waiter_free(c->waiters);
 	}
 }
@@ -157,7 +139,6 @@ static int
 open_tables(struct dispatch *d)
 {
 	const struct config *config = d->env.config;
-	const uint32_t cap = config->limits.max_inflight;
 	uint32_t clients = 0;
 	uint64_t seed[4];
 	size_t i;
@@ -168,8 +149,7 @@ open_tables(struct dispatch *d)
 		clients += config->listeners[i].max_connections;
 	table_init(&d->uids, seed);
 	table_init(&d->requests, seed + 2);
-	slab_init(&d->small, sizeof(struct request) + REQUEST_SMALL, 64, cap);
-	slab_init(&d->large, sizeof(struct request) + IPC_MAX_FRAME, 4, cap);
+	dispatch_slots_init(d);
 	slab_init(&d->clients_slab, sizeof(struct client), 32,
 	    clients + CONTROL_MAX_CONNECTIONS);
 	d->pool = conn_pool_new(d->env.loop);
@@ -193,6 +173,18 @@ dispatch_new(const struct dispatch_env *env, char err[DISPATCH_ERR_MAX])
 	return d;
 }
 
+int
+dispatch_open(struct dispatch *d, char err[DISPATCH_ERR_MAX])
+{
+	size_t i;
+
+	for (i = 0; i < d->port_count; i++) {
+		if (listener_start(d->ports[i].listener, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 void
 dispatch_free(struct dispatch *d)
 {
@@ -204,8 +196,7 @@ dispatch_free(struct dispatch *d)
 	conn_pool_free(d->pool);
 	table_fini(&d->requests);
 	table_fini(&d->uids);
-	slab_fini(&d->small);
-	slab_fini(&d->large);
+	dispatch_slots_fini(d);
 	slab_fini(&d->clients_slab);
 	free(d->ports);
 	free(d);
@@ -226,10 +217,8 @@ dispatch_drain(struct dispatch *d)
 	for (c = d->clients; c != NULL; c = c->next) {
 		m.last_id = c->last_id;
 		w = conn_begin(c->conn);
-		if (w != NULL) {
-			ipc_enc_go_away(w, 0, &m);
-			conn_commit(c->conn);
-		}
+		if (w != NULL)
+			dispatch_commit(c, ipc_enc_go_away(w, 0, &m));
 		waiters_answer(c, IPC_REASON_DRAINING, text);
 		conn_stop_reading(c->conn);
 	}
@@ -252,6 +241,20 @@ uint32_t
 dispatch_inflight(const struct dispatch *d)
 {
 	return d->requests.count;
+}
+
+bool
+dispatch_idle(const struct dispatch *d)
+{
+	const struct client *c;
+
+	if (d->requests.count > 0)
+		return false;
+	for (c = d->clients; c != NULL; c = c->next) {
+		if (conn_unsent(c->conn) > 0)
+			return false;
+	}
+	return true;
 }
 
 bool

@@ -13,8 +13,8 @@
 #include "daemon/io/conn.h"
 #include "daemon/io/listener.h"
 
-/* A request whose kept payload is at most this long takes a small slot. */
-#define REQUEST_SMALL      128
+/* Slots of requests, by what must be kept of each; most keep a short key. */
+#define REQUEST_CLASSES    3
 #define CLIENT_NAME_MAX    63
 #define CLIENT_MAX_WAITERS 16
 /* Unsent bytes at which a client that does not read is closed: far above
@@ -69,7 +69,8 @@ struct request {
 	uint32_t tokens;
 	uint32_t options;
 	uint16_t kept_len;
-	bool large;
+	uint8_t class;  /* which slab it came from */
+	bool resent;    /* an earlier connection had sent it */
 	uint8_t kept[]; /* the key of a rule; the payload of an ad-hoc check */
 };
 
@@ -88,11 +89,9 @@ struct dispatch {
 	size_t port_count;
 	struct table uids;
 	struct table requests;
-	struct slab small;
-	struct slab large;
+	struct slab slots[REQUEST_CLASSES];
 	struct slab clients_slab;
 	struct client *clients;
-	uint32_t connections;
 	uint32_t max_horizon_ms;
 	struct agent_counters counters;
 	/* Scratch, too large for the stack of a callback. */
@@ -114,6 +113,13 @@ void client_count(struct client *c, int more); /* +1 or -1 in flight */
 
 /* dispatch.c */
 extern const struct conn_hooks dispatch_hooks;
+/* Commits the frame that was encoded with result rc; it must have fitted. */
+void dispatch_commit(struct client *c, int rc);
+void dispatch_send_done(
+    struct client *c, uint64_t id, enum ipc_reason reason, const char *text);
+/* Ends the connection of a client for a frame that is wrong. */
+void dispatch_bad_frame(
+    struct client *c, uint64_t id, enum ipc_error_code code, const char *text);
 /* Ends all that a client has under way, and the client. */
 void dispatch_forget(struct client *c);
 
@@ -132,6 +138,8 @@ void dispatch_check_adhoc(struct client *c, uint64_t id,
 void dispatch_cancel(struct client *c, uint64_t id);
 void dispatch_cancel_all(struct client *c);
 bool dispatch_in_flight(const struct client *c, uint64_t id);
+void dispatch_slots_init(struct dispatch *d);
+void dispatch_slots_fini(struct dispatch *d);
 void dispatch_request_free(struct request *r);
 /* The tenant by name, or the only one for an empty name; NULL: text says. */
 struct tenant *dispatch_tenant(
@@ -140,6 +148,12 @@ struct tenant *dispatch_tenant(
 /* dispatch_answer.c */
 /* Sends and counts what is in d->decision. arrived: when the check came. */
 void dispatch_answer(struct client *c, uint64_t id, int64_t arrived);
+/*
+ * Fails what is in d->decision. What was sent before may have consumed then,
+ * whatever keeps it from being answered now: Failed(interrupted) says so.
+ */
+void dispatch_fail(struct dispatch *d, enum ipc_reason reason,
+    enum config_failure policy, const char *text, bool resent);
 /* The end of a request's operation: a tenant_done_fn. */
 void dispatch_done(void *arg, const struct tenant_result *res);
 /* What is known of the caller; key NULL: none was given. */

@@ -5,6 +5,7 @@ noinst_LIBRARIES += daemon/core/libcore.a daemon/io/libio.a daemon/libdaemon.a
 
 daemon_core_libcore_a_SOURCES = \
 	daemon/core/counters.c daemon/core/counters.h \
+	daemon/core/endpoint.c daemon/core/endpoint.h \
 	daemon/core/errorrate.c daemon/core/errorrate.h \
 	daemon/core/heap.c daemon/core/heap.h \
 	daemon/core/members.c daemon/core/members.h \
@@ -15,6 +16,7 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/table.c daemon/core/table.h
 
 daemon_io_libio_a_SOURCES = \
+	daemon/io/address.c daemon/io/address.h \
 	daemon/io/bufs.c daemon/io/bufs.h \
 	daemon/io/conn.c daemon/io/conn.h \
 	daemon/io/conninput.c daemon/io/conninput.h \
@@ -35,7 +37,6 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/agent.c daemon/agent.h \
 	daemon/client.c \
 	daemon/config.c daemon/config.h \
-	daemon/config_endpoint.c \
 	daemon/config_env.c \
 	daemon/config_hash.c daemon/config_hash.h \
 	daemon/config_key.c daemon/config_key.h \
@@ -60,13 +61,15 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/message.c daemon/message.h \
 	daemon/rules.c daemon/rules.h \
 	daemon/rules_adhoc.c \
+	daemon/rules_block.c daemon/rules_block.h \
 	daemon/rules_compile.c daemon/rules_compile.h \
 	daemon/status.c daemon/status.h \
 	daemon/template.c daemon/template.h \
 	daemon/tenant.c daemon/tenant.h \
 	daemon/tenant_op.c \
 	daemon/tenant_private.h \
-	daemon/tenant_receive.c
+	daemon/tenant_receive.c \
+	daemon/tenant_send.c
 daemon_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 # In the order of linking.

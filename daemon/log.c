@@ -6,6 +6,7 @@
 #include "daemon/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #define LOG_LINE_MAX 2048
 
 static enum log_level threshold = LOG_LEVEL_INFO;
+static uint64_t dropped; /* lines that nobody would take */
 
 static const char *
 level_name(enum log_level level)
@@ -33,6 +35,21 @@ level_name(enum log_level level)
 	return "?";
 }
 
+/*
+ * Whoever reads our stderr may have stopped: a line is dropped rather than
+ * waited for. A pipe that is writable takes a line of less than PIPE_BUF.
+ */
+static void
+write_or_drop(const char *line, size_t len)
+{
+	struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	if (poll(&fd, 1, 0) == 1 && (fd.revents & POLLOUT) != 0 &&
+	    write(STDERR_FILENO, line, len) == (ssize_t)len)
+		return;
+	dropped++;
+}
+
 static void
 write_line(enum log_level level, const char *event, const char *fmt, va_list ap)
 {
@@ -48,9 +65,7 @@ write_line(enum log_level level, const char *event, const char *fmt, va_list ap)
 	message_vformat(line + len, sizeof(line) - len - 1, fmt, ap);
 	len = strlen(line);
 	line[len++] = '\n';
-	if (write(STDERR_FILENO, line, len) < 0) {
-		/* There is nowhere left to say so. */
-	}
+	write_or_drop(line, len);
 	errno = saved;
 }
 
@@ -98,4 +113,10 @@ log_debug(const char *event, const char *fmt, ...)
 	va_start(ap, fmt);
 	write_line(LOG_LEVEL_DEBUG, event, fmt, ap);
 	va_end(ap);
+}
+
+uint64_t
+log_dropped(void)
+{
+	return dropped;
 }

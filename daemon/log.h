@@ -6,6 +6,8 @@
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
 
+#include <stdint.h>
+
 enum log_level {
 	LOG_LEVEL_ERROR,
 	LOG_LEVEL_WARNING,
@@ -13,7 +15,10 @@ enum log_level {
 	LOG_LEVEL_DEBUG,
 };
 
-/* Lines below the level are dropped. */
+/* Lines that were dropped, since stderr would have blocked or failed. */
+uint64_t log_dropped(void);
+
+/* Lines below the level are not written. */
 void log_set_level(enum log_level level);
 
 /* event is a constant word; the rest is printf-like key=value text. */

@@ -2,6 +2,8 @@
  * rl-agent(8): options, configuration, and the exit codes. All else is in the
  * agent, which tests link without this file.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +37,16 @@ struct options {
 	bool test;
 };
 
+/* What was printed counts only if it arrived. */
+static int
+printed(void)
+{
+	if (fflush(stdout) == 0)
+		return EX_OK;
+	fprintf(stderr, "rl-agent: cannot write: %s\n", strerror(errno));
+	return EX_IOERR;
+}
+
 static void
 options_parse(struct options *o, int argc, char **argv)
 {
@@ -56,10 +68,10 @@ options_parse(struct options *o, int argc, char **argv)
 			break;
 		case 'V':
 			puts(PACKAGE_STRING);
-			exit(EX_OK);
+			exit(printed());
 		case 'h':
 			fputs(usage, stdout);
-			exit(EX_OK);
+			exit(printed());
 		default:
 			exit(EX_USAGE); /* getopt has said why */
 		}
@@ -95,6 +107,19 @@ level_of(enum config_level level)
 		return LOG_LEVEL_DEBUG;
 	}
 	return LOG_LEVEL_INFO;
+}
+
+/* Were one of them closed, a socket would get its number, and our log. */
+static void
+open_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
 }
 
 /* Keys are in this memory: no core, no attaching by others of this uid. */
@@ -145,6 +170,7 @@ main(int argc, char **argv)
 	struct config *config;
 	size_t i;
 
+	open_standard_files();
 	options_parse(&options, argc, argv);
 	protect_memory();
 	signal(SIGPIPE, SIG_IGN);
@@ -159,7 +185,7 @@ main(int argc, char **argv)
 	if (options.test) {
 		printf("%s: ok\n", config->source);
 		config_unref(config);
-		return EX_OK;
+		return printed();
 	}
 	raise_descriptors();
 	return run(config);

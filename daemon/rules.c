@@ -10,9 +10,50 @@
 
 #include "daemon/rules_compile.h"
 #include "proto/err.h"
-#include "proto/packet.h"
 
-#define TOKENS_MAX UINT16_MAX
+static int
+check_guard(const struct config_tenant *tenant, const struct config_tracker *t,
+    size_t i, char text[RULES_TEXT_MAX])
+{
+	if (config_allows_buffer(tenant, t->buffer_size))
+		return 0;
+	return rules_fail(RLA_EQUOTA, text,
+	    "guards[%zu]: its tracker's buffer_size of %u is over the key's "
+	    "limit of %u",
+	    i, t->buffer_size, tenant->cred.quotas.latency_buffer);
+}
+
+static int
+check_resource(const struct config_tenant *tenant,
+    const struct config_resource *r, size_t i, uint32_t tokens,
+    char text[RULES_TEXT_MAX])
+{
+	if (!config_allows_window(tenant, r->window_ms))
+		return rules_fail(RLA_EQUOTA, text,
+		    "resources[%zu]: its window_ms of %u is over the key's "
+		    "limit of %u",
+		    i, r->window_ms, tenant->cred.quotas.rate_window_ms);
+	return rules_check_product(i, tokens, r->tokens, text);
+}
+
+static int
+check_rule(const struct rules *rules, const struct config_rule *rule,
+    uint32_t tokens, char text[RULES_TEXT_MAX])
+{
+	const struct config *c = rules->config;
+	const struct config_tenant *tenant = &c->tenants[rule->tenant];
+	int rc = rules_check_tokens(tokens, text);
+
+	if (rc == 0)
+		rc = rules_check_size(rules->list[rule - c->rules].size, text);
+	for (size_t i = 0; i < rule->guard_count && rc == 0; i++)
+		rc = check_guard(
+		    tenant, &c->trackers[rule->guards[i].tracker], i, text);
+	for (size_t i = 0; i < rule->resource_count && rc == 0; i++)
+		rc = check_resource(
+		    tenant, &rule->resources[i], i, tokens, text);
+	return rc;
+}
 
 /* The name in room, or in the configuration when no brace is in it. */
 static int
@@ -20,8 +61,6 @@ place_name(struct rules_request *out, const char *kind, const char *name,
     const struct rules_caller *caller, struct ipc_str *str,
     char text[RULES_TEXT_MAX])
 {
-	uint8_t *room = out->name_room + out->room_used;
-	size_t len;
 	int rc;
 
 	if (strpbrk(name, "{}") == NULL) {
@@ -30,88 +69,70 @@ place_name(struct rules_request *out, const char *kind, const char *name,
 		return 0;
 	}
 	assert(sizeof(out->name_room) - out->room_used >= CONFIG_NAME_MAX);
-	rc = rules_expand(kind, name, caller, room, &len, text);
-	if (rc != 0)
-		return rc;
-	str->bytes = room;
-	str->len = (uint16_t)len;
-	out->room_used += len;
+	rc = rules_expand(
+	    kind, name, caller, out->name_room + out->room_used, str, text);
+	if (rc == 0)
+		out->room_used += str->len;
+	return rc;
+}
+
+/* All of a request but the ids. */
+static int
+fill(const struct rules *rules, const struct config_rule *rule,
+    const struct rules_caller *caller, uint32_t tokens,
+    struct rules_request *out, char text[RULES_TEXT_MAX])
+{
+	int rc = 0;
+
+	out->room_used = 0;
+	out->rate.dedup_ttl_ms = 0;
+	out->rate.guard_count = rule->guard_count;
+	out->rate.resource_count = rule->resource_count;
+	out->rate.label = (const uint8_t *)rule->label;
+	out->rate.label_len = strlen(rule->label);
+	for (size_t i = 0; i < rule->guard_count && rc == 0; i++) {
+		const struct config_guard *g = &rule->guards[i];
+
+		rules_put_guard(&out->rate.guards[i],
+		    &rules->trackers[g->tracker].is, g->below_ms);
+		rc = place_name(out, "tracker",
+		    rules->config->trackers[g->tracker].name, caller,
+		    &out->guard_names[i], text);
+	}
+	for (size_t i = 0; i < rule->resource_count && rc == 0; i++) {
+		const struct config_resource *r = &rule->resources[i];
+
+		rules_put_resource(&out->rate.resources[i], r->window_ms,
+		    r->limit, tokens * r->tokens);
+		rc = place_name(out, "bucket", r->bucket, caller,
+		    &out->resource_names[i], text);
+	}
+	return rc;
+}
+
+static int
+identify_tracker(const struct rules *rules, enum profile profile, size_t index,
+    const struct ipc_str *name, uint8_t id[ID_LEN], char text[RULES_TEXT_MAX])
+{
+	const struct compiled_tracker *t = &rules->trackers[index];
+
+	if (!t->fixed)
+		return rules_tracker_id(
+		    rules->hash, profile, &t->is, name, id, text);
+	memcpy(id, t->id[profile], ID_LEN);
 	return 0;
 }
 
 static int
-build_guard(struct rules *rules, const struct config_rule *rule, size_t i,
-    const struct rules_caller *caller, struct rules_request *out,
+identify_bucket(const struct rules *rules, const struct compiled_bucket *b,
+    struct pdu_resource *r, const struct ipc_str *name,
     char text[RULES_TEXT_MAX])
 {
-	const struct config *c = rules->config;
-	const struct config_tenant *tenant = &c->tenants[rule->tenant];
-	const size_t index = rule->guards[i].tracker;
-	const struct config_tracker *t = &c->trackers[index];
-	struct ipc_str *name = &out->guard_names[i];
-	struct pdu_guard *g = &out->rate.guards[i];
-	int rc;
-
-	if (!config_allows_buffer(tenant, t->buffer_size))
-		return rules_fail(RLA_EQUOTA, text,
-		    "guards[%zu]: its tracker's buffer_size of %u is over the "
-		    "key's limit of %u",
-		    i, t->buffer_size, tenant->cred.quotas.latency_buffer);
-	rc = place_name(out, "tracker", t->name, caller, name, text);
-	if (rc != 0)
-		return rc;
-	*g = (struct pdu_guard){
-	    .ttl_ms = t->ttl_ms,
-	    .max_samples = t->max_samples,
-	    .buffer_size = tenant->profile == PROFILE_V1 ? t->buffer_size : 0,
-	    .min_samples = t->min_samples,
-	    .threshold_ms = rule->guards[i].below_ms,
-	};
-	if (rules->trackers[index].fixed) {
-		memcpy(
-		    g->id, rules->trackers[index].id[tenant->profile], ID_LEN);
-		return 0;
-	}
-	rc = rules_hash_tracker(
-	    rules, tenant->profile, t, name->bytes, name->len, g->id);
-	return rc == 0 ? 0 : rules_fail(rc, text, "%s", err_str(RLA_ECRYPTO));
-}
-
-static int
-build_resource(struct rules *rules, const struct config_rule *rule, size_t i,
-    const struct rules_caller *caller, uint32_t tokens,
-    struct rules_request *out, char text[RULES_TEXT_MAX])
-{
-	const struct config *c = rules->config;
-	const struct config_tenant *tenant = &c->tenants[rule->tenant];
-	const struct config_resource *r = &rule->resources[i];
-	const struct bucket_id *fixed =
-	    &rules->buckets[rules->list[rule - c->rules].first + i];
-	struct ipc_str *name = &out->resource_names[i];
-	struct pdu_resource *res = &out->rate.resources[i];
-	int rc;
-
-	if (!config_allows_window(tenant, r->window_ms))
-		return rules_fail(RLA_EQUOTA, text,
-		    "resources[%zu]: its window_ms of %u is over the key's "
-		    "limit of %u",
-		    i, r->window_ms, tenant->cred.quotas.rate_window_ms);
-	if (tokens > TOKENS_MAX / r->tokens)
-		return rules_fail(RLA_EINVAL, text,
-		    "resources[%zu]: %u times %u tokens is over %d", i, tokens,
-		    r->tokens, TOKENS_MAX);
-	rc = place_name(out, "bucket", r->bucket, caller, name, text);
-	if (rc != 0)
-		return rc;
-	res->window_ms = r->window_ms;
-	res->limit = r->limit;
-	res->tokens = (uint16_t)(tokens * r->tokens);
-	if (fixed->fixed) {
-		memcpy(res->id, fixed->id, ID_LEN);
-		return 0;
-	}
-	rc = rules_hash_bucket(rules, r, name->bytes, name->len, res->id);
-	return rc == 0 ? 0 : rules_fail(rc, text, "%s", err_str(RLA_ECRYPTO));
+	if (!b->fixed)
+		return rules_bucket_id(
+		    rules->hash, r->window_ms, r->limit, name, r->id, text);
+	memcpy(r->id, b->id, ID_LEN);
+	return 0;
 }
 
 int
@@ -119,25 +140,29 @@ rules_build(struct rules *rules, const struct config_rule *rule,
     const struct rules_caller *caller, uint32_t tokens,
     struct rules_request *out, char text[RULES_TEXT_MAX])
 {
-	size_t size = rules->list[rule - rules->config->rules].size;
-	int rc = 0;
+	const struct config *c = rules->config;
+	const enum profile profile = c->tenants[rule->tenant].profile;
+	const struct compiled_bucket *buckets =
+	    &rules->buckets[rules->list[rule - c->rules].first];
+	int rc = check_rule(rules, rule, tokens, text);
 
-	if (tokens < 1 || tokens > TOKENS_MAX)
-		return rules_fail(RLA_EINVAL, text,
-		    "tokens must be 1..%d, not %u", TOKENS_MAX, tokens);
-	if (size > PACKET_MAX)
-		return rules_fail_size(text, size);
-	out->room_used = 0;
-	out->rate.dedup_ttl_ms = 0;
-	out->rate.guard_count = rule->guard_count;
-	out->rate.resource_count = rule->resource_count;
-	out->rate.label = (const uint8_t *)rule->label;
-	out->rate.label_len = strlen(rule->label);
+	if (rc == 0)
+		rc = fill(rules, rule, caller, tokens, out, text);
 	for (size_t i = 0; i < rule->guard_count && rc == 0; i++)
-		rc = build_guard(rules, rule, i, caller, out, text);
+		rc = identify_tracker(rules, profile, rule->guards[i].tracker,
+		    &out->guard_names[i], out->rate.guards[i].id, text);
 	for (size_t i = 0; i < rule->resource_count && rc == 0; i++)
-		rc = build_resource(rules, rule, i, caller, tokens, out, text);
+		rc = identify_bucket(rules, &buckets[i],
+		    &out->rate.resources[i], &out->resource_names[i], text);
 	return rc;
+}
+
+int
+rules_names(struct rules *rules, const struct config_rule *rule,
+    const struct rules_caller *caller, uint32_t tokens,
+    struct rules_request *out)
+{
+	return fill(rules, rule, caller, tokens, out, NULL);
 }
 
 int
@@ -145,10 +170,9 @@ rules_build_report(struct rules *rules, const struct config_tenant *tenant,
     const struct config_tracker *tracker, const struct rules_caller *caller,
     uint32_t latency_ms, struct pdu_sample *out, char text[RULES_TEXT_MAX])
 {
-	const struct tracker_id *fixed =
-	    &rules->trackers[tracker - rules->config->trackers];
-	uint8_t name[CONFIG_NAME_MAX];
-	size_t len;
+	const size_t index = (size_t)(tracker - rules->config->trackers);
+	uint8_t room[CONFIG_NAME_MAX];
+	struct ipc_str name;
 	int rc;
 
 	if (!config_allows_buffer(tenant, tracker->buffer_size))
@@ -157,24 +181,12 @@ rules_build_report(struct rules *rules, const struct config_tenant *tenant,
 		    "limit of %u",
 		    tracker->name, tracker->buffer_size,
 		    tenant->cred.quotas.latency_buffer);
-	*out = (struct pdu_sample){
-	    .ttl_ms = tracker->ttl_ms,
-	    .max_samples = tracker->max_samples,
-	    .buffer_size =
-		tenant->profile == PROFILE_V1 ? tracker->buffer_size : 0,
-	    .min_samples = tracker->min_samples,
-	    .observed_ms = latency_ms,
-	};
-	if (fixed->fixed) {
-		memcpy(out->id, fixed->id[tenant->profile], ID_LEN);
-		return 0;
-	}
-	rc = rules_expand("tracker", tracker->name, caller, name, &len, text);
+	rc = rules_expand("tracker", tracker->name, caller, room, &name, text);
 	if (rc != 0)
 		return rc;
-	rc = rules_hash_tracker(
-	    rules, tenant->profile, tracker, name, len, out->id);
-	return rc == 0 ? 0 : rules_fail(rc, text, "%s", err_str(RLA_ECRYPTO));
+	rules_put_sample(out, &rules->trackers[index].is, latency_ms);
+	return identify_tracker(
+	    rules, tenant->profile, index, &name, out->id, text);
 }
 
 uint32_t

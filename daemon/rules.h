@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "daemon/config.h"
-#include "proto/id.h"
 #include "proto/ipc.h"
 #include "proto/pdu.h"
 
@@ -30,15 +29,16 @@ struct rules_caller {
 
 /*
  * A logical request, ready to be encoded: blocks, label, and each block's
- * name for messages. Names borrow name_room or the configuration; the label
- * borrows the configuration or the ad-hoc check. Keep rate as it was asked: a
- * response uses the slots of limit and tokens for other things.
+ * name for messages. Those of a rule borrow name_room or the configuration,
+ * those of an ad-hoc check the frame that the check was decoded from. Keep
+ * rate as it was asked: a response uses the slots of limit and tokens for
+ * other things.
  */
 struct rules_request {
 	struct pdu_rate rate; /* dedup_ttl_ms not set */
 	struct ipc_str guard_names[PDU_MAX_GUARDS];
 	struct ipc_str resource_names[PDU_MAX_RESOURCES];
-	size_t room_used; /* bytes of name_room, a request being built */
+	size_t room_used; /* bytes of name_room */
 	uint8_t name_room[PDU_MAX_BLOCKS * (CONFIG_NAME_MAX + 1)];
 };
 
@@ -62,6 +62,17 @@ int rules_build(struct rules *rules, const struct config_rule *rule,
 int rules_build_adhoc(struct rules *rules, const struct config_tenant *tenant,
     const struct ipc_check_adhoc *check, struct rules_request *out,
     char text[RULES_TEXT_MAX]);
+
+/*
+ * What an answer tells of a request that was built before, from the same
+ * arguments: all of it but the ids, so nothing is hashed or judged anew.
+ * rules_names() returns 0, or RLA_EINVAL for what never was built.
+ */
+int rules_names(struct rules *rules, const struct config_rule *rule,
+    const struct rules_caller *caller, uint32_t tokens,
+    struct rules_request *out);
+void rules_names_adhoc(
+    const struct ipc_check_adhoc *check, struct rules_request *out);
 
 /* A latency sample for a configured or an ad-hoc tracker. */
 int rules_build_report(struct rules *rules, const struct config_tenant *tenant,

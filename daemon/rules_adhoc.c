@@ -1,20 +1,18 @@
 /*
  * Ad-hoc checks and reports to wire requests: every value is the caller's, so
  * each is judged here, and the text names the one at fault by its index, never
- * by its name, which may be any bytes. Names are copied: the frame they came
- * in is gone when the answer is made.
+ * by its name, which may be any bytes.
  */
 #include "daemon/rules.h"
 
-#include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "daemon/rules_compile.h"
 #include "proto/err.h"
-#include "proto/packet.h"
 
-#define TOKENS_MAX UINT16_MAX
+/* Whatever was decoded has room in a request. */
+_Static_assert(IPC_MAX_GUARDS <= PDU_MAX_GUARDS, "guards");
+_Static_assert(IPC_MAX_RESOURCES <= PDU_MAX_RESOURCES, "resources");
 
 /* A number of a block: "resources[0].limit must be 1..4294967295, not 0". */
 static int
@@ -55,19 +53,6 @@ check_buffer(const struct config_tenant *tenant, uint32_t buffer_size,
 	return 0;
 }
 
-static void
-copy_name(
-    struct rules_request *out, const struct ipc_str *from, struct ipc_str *to)
-{
-	uint8_t *room = out->name_room + out->room_used;
-
-	assert(sizeof(out->name_room) - out->room_used >= from->len);
-	memcpy(room, from->bytes, from->len);
-	out->room_used += from->len;
-	to->bytes = room;
-	to->len = from->len;
-}
-
 static int
 check_guard(const struct config_tenant *tenant, const struct ipc_guard *g,
     size_t i, char text[RULES_TEXT_MAX])
@@ -95,30 +80,6 @@ check_guard(const struct config_tenant *tenant, const struct ipc_guard *g,
 }
 
 static int
-build_guard(struct rules *rules, const struct config_tenant *tenant,
-    const struct ipc_guard *g, size_t i, struct rules_request *out,
-    char text[RULES_TEXT_MAX])
-{
-	struct pdu_guard *to = &out->rate.guards[i];
-	int rc = check_guard(tenant, g, i, text);
-
-	if (rc != 0)
-		return rc;
-	copy_name(out, &g->name, &out->guard_names[i]);
-	*to = (struct pdu_guard){
-	    .ttl_ms = g->ttl_ms,
-	    .max_samples = g->max_samples,
-	    .buffer_size = tenant->profile == PROFILE_V1 ? g->buffer_size : 0,
-	    .min_samples = g->min_samples,
-	    .threshold_ms = g->below_ms,
-	};
-	rc = id_tracker(rules->hash, tenant->profile, g->name.bytes,
-	    g->name.len, g->ttl_ms, g->max_samples, g->buffer_size,
-	    g->min_samples, to->id);
-	return rc == 0 ? 0 : rules_fail(rc, text, "%s", err_str(RLA_ECRYPTO));
-}
-
-static int
 check_resource(const struct config_tenant *tenant, const struct ipc_resource *r,
     size_t i, uint32_t tokens, char text[RULES_TEXT_MAX])
 {
@@ -132,14 +93,12 @@ check_resource(const struct config_tenant *tenant, const struct ipc_resource *r,
 		rc = check_number(
 		    "resources", i, "limit", r->limit, UINT32_MAX, text);
 	if (rc == 0)
-		rc = check_number(
-		    "resources", i, "tokens", r->tokens, TOKENS_MAX, text);
+		rc = check_number("resources", i, "tokens", r->tokens,
+		    RULES_TOKENS_MAX, text);
+	if (rc == 0)
+		rc = rules_check_product(i, tokens, r->tokens, text);
 	if (rc != 0)
 		return rc;
-	if (tokens > TOKENS_MAX / r->tokens)
-		return rules_fail(RLA_EINVAL, text,
-		    "resources[%zu].tokens: %u times %u tokens is over %d", i,
-		    tokens, r->tokens, TOKENS_MAX);
 	if (!config_allows_window(tenant, r->window_ms))
 		return rules_fail(RLA_EQUOTA, text,
 		    "resources[%zu].window_ms of %u is over the key's limit "
@@ -149,42 +108,64 @@ check_resource(const struct config_tenant *tenant, const struct ipc_resource *r,
 }
 
 static int
-build_resource(struct rules *rules, const struct config_tenant *tenant,
-    const struct ipc_resource *r, size_t i, uint32_t tokens,
-    struct rules_request *out, char text[RULES_TEXT_MAX])
-{
-	struct pdu_resource *to = &out->rate.resources[i];
-	int rc = check_resource(tenant, r, i, tokens, text);
-
-	if (rc != 0)
-		return rc;
-	copy_name(out, &r->name, &out->resource_names[i]);
-	to->window_ms = r->window_ms;
-	to->limit = r->limit;
-	to->tokens = (uint16_t)(tokens * r->tokens);
-	rc = id_bucket(rules->hash, r->name.bytes, r->name.len, r->window_ms,
-	    r->limit, to->id);
-	return rc == 0 ? 0 : rules_fail(rc, text, "%s", err_str(RLA_ECRYPTO));
-}
-
-/* What holds for the whole; the room for names is enough after it. */
-static int
 check_whole(const struct config_tenant *tenant,
     const struct ipc_check_adhoc *check, char text[RULES_TEXT_MAX])
 {
-	size_t size;
+	const uint32_t tokens = check->base.tokens;
+	int rc = rules_check_tokens(tokens, text);
 
-	if (check->base.tokens < 1 || check->base.tokens > TOKENS_MAX)
-		return rules_fail(RLA_EINVAL, text,
-		    "tokens must be 1..%d, not %u", TOKENS_MAX,
-		    check->base.tokens);
-	if (check->label.len > PDU_LABEL_MAX)
-		return rules_fail(RLA_EINVAL, text,
+	if (rc == 0 && check->label.len > PDU_LABEL_MAX)
+		rc = rules_fail(RLA_EINVAL, text,
 		    "label must be 0..%d bytes long, not %u", PDU_LABEL_MAX,
 		    check->label.len);
-	size = config_request_size(tenant, check->guard_count,
-	    check->resource_count, check->label.len);
-	return size > PACKET_MAX ? rules_fail_size(text, size) : 0;
+	if (rc == 0)
+		rc = rules_check_size(
+		    config_request_size(tenant, check->guard_count,
+			check->resource_count, check->label.len),
+		    text);
+	for (size_t i = 0; i < check->guard_count && rc == 0; i++)
+		rc = check_guard(tenant, &check->guards[i], i, text);
+	for (size_t i = 0; i < check->resource_count && rc == 0; i++)
+		rc = check_resource(
+		    tenant, &check->resources[i], i, tokens, text);
+	return rc;
+}
+
+static struct rules_tracker
+tracker_of(const struct ipc_guard *g)
+{
+	return (struct rules_tracker){
+	    .ttl_ms = g->ttl_ms,
+	    .max_samples = g->max_samples,
+	    .buffer_size = g->buffer_size,
+	    .min_samples = g->min_samples,
+	};
+}
+
+void
+rules_names_adhoc(
+    const struct ipc_check_adhoc *check, struct rules_request *out)
+{
+	out->room_used = 0;
+	out->rate.dedup_ttl_ms = 0;
+	out->rate.guard_count = check->guard_count;
+	out->rate.resource_count = check->resource_count;
+	out->rate.label = check->label.bytes;
+	out->rate.label_len = check->label.len;
+	for (size_t i = 0; i < check->guard_count; i++) {
+		const struct ipc_guard *g = &check->guards[i];
+		const struct rules_tracker t = tracker_of(g);
+
+		rules_put_guard(&out->rate.guards[i], &t, g->below_ms);
+		out->guard_names[i] = g->name;
+	}
+	for (size_t i = 0; i < check->resource_count; i++) {
+		const struct ipc_resource *r = &check->resources[i];
+
+		rules_put_resource(&out->rate.resources[i], r->window_ms,
+		    r->limit, check->base.tokens * r->tokens);
+		out->resource_names[i] = r->name;
+	}
 }
 
 int
@@ -196,18 +177,19 @@ rules_build_adhoc(struct rules *rules, const struct config_tenant *tenant,
 
 	if (rc != 0)
 		return rc;
-	out->room_used = 0;
-	out->rate.dedup_ttl_ms = 0;
-	out->rate.guard_count = check->guard_count;
-	out->rate.resource_count = check->resource_count;
-	out->rate.label = check->label.bytes;
-	out->rate.label_len = check->label.len;
-	for (size_t i = 0; i < check->guard_count && rc == 0; i++)
-		rc =
-		    build_guard(rules, tenant, &check->guards[i], i, out, text);
-	for (size_t i = 0; i < check->resource_count && rc == 0; i++)
-		rc = build_resource(rules, tenant, &check->resources[i], i,
-		    check->base.tokens, out, text);
+	rules_names_adhoc(check, out);
+	for (size_t i = 0; i < check->guard_count && rc == 0; i++) {
+		const struct rules_tracker t = tracker_of(&check->guards[i]);
+
+		rc = rules_tracker_id(rules->hash, tenant->profile, &t,
+		    &out->guard_names[i], out->rate.guards[i].id, text);
+	}
+	for (size_t i = 0; i < check->resource_count && rc == 0; i++) {
+		struct pdu_resource *r = &out->rate.resources[i];
+
+		rc = rules_bucket_id(rules->hash, r->window_ms, r->limit,
+		    &out->resource_names[i], r->id, text);
+	}
 	return rc;
 }
 
@@ -242,20 +224,17 @@ rules_build_report_adhoc(struct rules *rules,
     const struct config_tenant *tenant, const struct ipc_report_adhoc *report,
     struct pdu_sample *out, char text[RULES_TEXT_MAX])
 {
+	const struct rules_tracker t = {
+	    .ttl_ms = report->ttl_ms,
+	    .max_samples = report->max_samples,
+	    .buffer_size = report->buffer_size,
+	    .min_samples = report->min_samples,
+	};
 	int rc = check_report(tenant, report, text);
 
 	if (rc != 0)
 		return rc;
-	*out = (struct pdu_sample){
-	    .ttl_ms = report->ttl_ms,
-	    .max_samples = report->max_samples,
-	    .buffer_size =
-		tenant->profile == PROFILE_V1 ? report->buffer_size : 0,
-	    .min_samples = report->min_samples,
-	    .observed_ms = report->latency_ms,
-	};
-	rc = id_tracker(rules->hash, tenant->profile, report->tracker.bytes,
-	    report->tracker.len, report->ttl_ms, report->max_samples,
-	    report->buffer_size, report->min_samples, out->id);
-	return rc == 0 ? 0 : rules_fail(rc, text, "%s", err_str(RLA_ECRYPTO));
+	rules_put_sample(out, &t, report->latency_ms);
+	return rules_tracker_id(
+	    rules->hash, tenant->profile, &t, &report->tracker, out->id, text);
 }

@@ -6,19 +6,20 @@
 #ifndef DAEMON_RULES_COMPILE_H
 #define DAEMON_RULES_COMPILE_H
 
-#include "daemon/rules.h"
+#include "daemon/rules_block.h"
 
-struct bucket_id {
-	bool fixed;
+struct compiled_bucket {
+	bool fixed; /* one name for every caller: the id is known */
 	uint8_t id[ID_LEN];
 };
 
-struct tracker_id {
+struct compiled_tracker {
+	struct rules_tracker is;
 	bool fixed;
 	uint8_t id[2][ID_LEN]; /* by enum profile */
 };
 
-struct compiled {
+struct compiled_rule {
 	size_t first; /* of the rule's resources in buckets */
 	size_t size;  /* of its datagram */
 };
@@ -26,31 +27,18 @@ struct compiled {
 struct rules {
 	const struct config *config;
 	struct id_hash *hash;
-	struct tracker_id *trackers; /* as config->trackers */
-	struct compiled *list;       /* as config->rules */
-	struct bucket_id *buckets;
+	struct compiled_tracker *trackers; /* as config->trackers */
+	struct compiled_rule *list;        /* as config->rules */
+	struct compiled_bucket *buckets;
 };
-
-/* Writes the text and returns rc. */
-int rules_fail(int rc, char text[RULES_TEXT_MAX], const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-/* RLA_ETOOBIG; size as config_request_size() gave it. */
-int rules_fail_size(char text[RULES_TEXT_MAX], size_t size);
 
 /*
  * Fills in the placeholders. kind and name are for the text, as in: bucket
  * "checkout:{key}" needs a key. caller may be NULL for a name without any.
- * Returns 0 or RLA_EINVAL.
+ * out->bytes is room. Returns 0 or RLA_EINVAL.
  */
 int rules_expand(const char *kind, const char *name,
-    const struct rules_caller *caller, uint8_t out[CONFIG_NAME_MAX],
-    size_t *out_len, char text[RULES_TEXT_MAX]);
-
-/* The id under a name that is filled in. 0 or RLA_ECRYPTO. */
-int rules_hash_bucket(struct rules *rules, const struct config_resource *r,
-    const uint8_t *name, size_t len, uint8_t id[ID_LEN]);
-int rules_hash_tracker(struct rules *rules, enum profile profile,
-    const struct config_tracker *t, const uint8_t *name, size_t len,
-    uint8_t id[ID_LEN]);
+    const struct rules_caller *caller, uint8_t room[CONFIG_NAME_MAX],
+    struct ipc_str *out, char text[RULES_TEXT_MAX]);
 
 #endif

@@ -14,7 +14,7 @@
 static const struct udp_hooks hooks = {
     .datagram = tenant_receive,
     .batch = tenant_judge,
-    .sent = tenant_op_sent,
+    .sent = tenant_sent,
 };
 
 int
@@ -53,21 +53,26 @@ tenant_send(struct tenant *t, const struct endpoint *to, const uint8_t *bytes,
 struct tenant_server *
 tenant_stat(struct tenant *t, uint64_t server_id)
 {
-	size_t i;
+	int at = members_find(t->members, server_id);
 
-	for (i = 0; i < t->stat_count; i++) {
-		if (t->stats[i].server_id == server_id)
-			return &t->stats[i];
-	}
-	return NULL;
+	return at >= 0 ? &t->stats[at] : NULL;
 }
 
-/* Statistics of the snapshot's servers; those of departed ones go. */
+void
+tenant_avoid(struct tenant *t, const struct member *m, uint32_t addr)
+{
+	struct tenant_server *s = tenant_stat(t, m->server_id);
+
+	if (s != NULL && s->first_addr % m->addr_count == addr)
+		s->first_addr = (addr + 1) % m->addr_count;
+}
+
+/* Statistics of the next snapshot's servers; those of departed ones go. */
 static void
 stats_follow(struct tenant *t, const struct members *members)
 {
 	struct tenant_server next[MEMBERS_MAX];
-	struct tenant_server *old;
+	const struct tenant_server *old;
 	uint32_t i;
 
 	memset(next, 0, sizeof(next));
@@ -78,7 +83,6 @@ stats_follow(struct tenant *t, const struct members *members)
 		next[i].server_id = members->list[i].server_id;
 	}
 	memcpy(t->stats, next, sizeof(next));
-	t->stat_count = members->count;
 }
 
 static void
@@ -168,11 +172,11 @@ tenant_new(struct loop *loop, struct random_pool *random,
 	    sizeof(struct tenant_op) +
 		OP_SMALL_BLOCKS * sizeof(struct tenant_block) +
 		OP_SMALL_DATAGRAM,
-	    64, max_ops);
+	    64, max_ops + TENANT_MAX_LATE);
 	slab_init(&t->large,
 	    sizeof(struct tenant_op) +
 		PDU_MAX_BLOCKS * sizeof(struct tenant_block) + PACKET_MAX,
-	    8, max_ops);
+	    8, max_ops + TENANT_MAX_LATE);
 	if (open_key(t, err) != 0 || open_sockets(t, err) != 0 ||
 	    open_tables(t) != 0) {
 		tenant_free(t);
@@ -215,26 +219,18 @@ tenant_ready(const struct tenant *t)
 	return t->members->count > 0;
 }
 
-/* The first address of a member that a socket can send to, or NULL. */
-static const struct endpoint *
-reachable(const struct tenant *t, const struct member *m)
-{
-	uint32_t i;
-
-	for (i = 0; i < m->addr_count; i++) {
-		if ((m->addrs[i].family == 4 ? t->udp4 : t->udp6) != NULL)
-			return &m->addrs[i];
-	}
-	return NULL;
-}
-
-/* Each datagram of a report has a unique id of its own. */
+/*
+ * To the server's first address that has a socket. Each datagram of a report
+ * has a unique id of its own. *sent counts it.
+ */
 static int
-report_to(struct tenant *t, const struct endpoint *to, const uint8_t *pdu,
-    size_t pdu_len)
+report_to(struct tenant *t, uint32_t server, const uint8_t *pdu, size_t pdu_len,
+    uint32_t *sent)
 {
+	const struct member *m = &t->members->list[server];
 	uint8_t datagram[PACKET_MAX], id[PACKET_UNIQUE_LEN];
-	const struct udp_token forget = {0};
+	struct udp_token token = {.serial = m->server_id};
+	uint32_t i;
 	size_t len;
 	int err;
 
@@ -242,8 +238,14 @@ report_to(struct tenant *t, const struct endpoint *to, const uint8_t *pdu,
 	if (err == 0)
 		err = tenant_seal(
 		    t, id, pdu, pdu_len, datagram, sizeof(datagram), &len);
-	if (err == 0)
-		tenant_send(t, to, datagram, len, POLICY_NEVER, forget);
+	for (i = 0; i < m->addr_count && err == 0; i++) {
+		token.index = (t->stats[server].first_addr + i) % m->addr_count;
+		if (tenant_send(t, &m->addrs[token.index], datagram, len,
+			POLICY_NEVER, token) != 0)
+			continue;
+		(*sent)++;
+		break;
+	}
 	return err;
 }
 
@@ -251,7 +253,6 @@ int
 tenant_report(struct tenant *t, const struct pdu_report *report, uint32_t *sent)
 {
 	uint8_t pdu[PACKET_MAX];
-	const struct endpoint *to;
 	size_t pdu_len;
 	uint32_t i;
 	int err;
@@ -263,14 +264,8 @@ tenant_report(struct tenant *t, const struct pdu_report *report, uint32_t *sent)
 	}
 	err = pdu_encode_report(
 	    t->config->profile, report, pdu, sizeof(pdu), &pdu_len);
-	for (i = 0; i < t->members->count && err == 0; i++) {
-		to = reachable(t, &t->members->list[i]);
-		if (to == NULL)
-			continue;
-		err = report_to(t, to, pdu, pdu_len);
-		if (err == 0)
-			(*sent)++;
-	}
+	for (i = 0; i < t->members->count && err == 0; i++)
+		err = report_to(t, i, pdu, pdu_len, sent);
 	if (*sent > 0)
 		return 0;
 	return err != 0 ? err : RLA_ESYS;
@@ -297,7 +292,7 @@ tenant_discovery(const struct tenant *t)
 uint32_t
 tenant_inflight(const struct tenant *t)
 {
-	return t->in_flight.count;
+	return t->live;
 }
 
 const struct members *
@@ -310,12 +305,18 @@ void
 tenant_server(
     const struct tenant *t, uint64_t server_id, struct tenant_server *out)
 {
-	size_t i;
+	int at = members_find(t->members, server_id);
 
 	memset(out, 0, sizeof(*out));
 	out->server_id = server_id;
-	for (i = 0; i < t->stat_count; i++) {
-		if (t->stats[i].server_id == server_id)
-			*out = t->stats[i];
-	}
+	if (at >= 0)
+		*out = t->stats[at];
+}
+
+const struct udp_counters *
+tenant_udp(const struct tenant *t, int family)
+{
+	const struct udp *udp = family == 4 ? t->udp4 : t->udp6;
+
+	return udp != NULL ? udp_counters(udp) : NULL;
 }

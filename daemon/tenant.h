@@ -89,6 +89,7 @@ int tenant_report(
 const struct config_tenant *tenant_config(const struct tenant *tenant);
 const struct tenant_counters *tenant_counters(const struct tenant *tenant);
 const struct discovery *tenant_discovery(const struct tenant *tenant);
+/* Operations that are not decided yet. */
 uint32_t tenant_inflight(const struct tenant *tenant);
 /* The current snapshot, empty before the first. Borrowed. */
 const struct members *tenant_members(const struct tenant *tenant);
@@ -97,12 +98,19 @@ const struct members *tenant_members(const struct tenant *tenant);
 struct tenant_server {
 	uint64_t server_id;
 	uint64_t sent;       /* datagrams of requests that the kernel took */
-	uint64_t answered;   /* valid answers */
+	uint64_t answered;   /* valid answers, late ones too */
 	uint64_t selected;   /* decisions that its answer made */
 	int64_t last_answer; /* loop_now() time, 0: never */
-	int64_t rtt_us;      /* smoothed, of operations answered in round 0 */
+	int64_t rtt_us;      /* smoothed, from the first transmission on, of
+			      * operations decided in round 0 */
+	int64_t clock_ms;    /* its last time stamp less our clock then */
+	uint32_t first_addr; /* the address to begin with */
 };
 void tenant_server(
     const struct tenant *tenant, uint64_t server_id, struct tenant_server *out);
+
+/* Of the socket of a family, 4 or 6; NULL when there is none. */
+struct udp_counters;
+const struct udp_counters *tenant_udp(const struct tenant *tenant, int family);
 
 #endif

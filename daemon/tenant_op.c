@@ -1,14 +1,19 @@
 /*
- * Operations of a tenant: the core policy's actions become datagrams, results
- * of sends and the clock become its events. An operation's slot outlives its
- * completion while the kernel still has sends of it to answer for.
+ * Operations of a tenant: the clock and the answers become events of the core
+ * policy, its actions are carried out, its completion is reported once.
+ *
+ * An operation's slot outlives its completion while the kernel still has sends
+ * of it to answer for, and, until the horizon, while servers are missing: what
+ * they say late decides nothing, but shows that they are alive.
  */
 #include "daemon/tenant_private.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "proto/err.h"
+
+/* Turns of reading before deadlines that are due are judged all the same. */
+#define PUT_OFF_MAX 16
 
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
@@ -31,160 +36,38 @@ tenant_op_mark(struct tenant_op *op)
 	op->tenant->dirty = op;
 }
 
-/* Gives the slot back once nothing refers to it any more. */
-static void
-op_release(struct tenant_op *op)
+void
+tenant_op_release(struct tenant_op *op)
 {
 	struct tenant *t = op->tenant;
 
-	if (!op->over || op->dirty || op->sending > 0)
+	if (!op->over || op->late || op->dirty || op->sending > 0)
 		return;
 	members_unref(op->members);
 	slab_put(op->large ? &t->large : &t->small, op);
 }
 
-static void
-judge_outside(struct tenant_op *op)
+void
+tenant_op_defer(struct tenant_op *op)
 {
 	tenant_op_mark(op);
 	loop_defer(op->tenant->loop, &op->tenant->judge);
 }
 
-/* One target of the current transmission has its final result. */
+/* Out of the tables: nothing that comes finds it any more. */
 static void
-op_result(struct tenant_op *op, uint32_t server, bool taken)
+op_leave(struct tenant_op *op)
 {
-	if (taken)
-		op->taken |= (uint64_t)1 << server;
-	if (--op->awaiting > 0)
-		return;
-	policy_op_sent(&op->policy, op->taken);
-	if (op->taken == 0)
-		judge_outside(op);
-}
-
-/* token.index: the server, and how many of its addresses were tried. */
-static struct udp_token
-op_token(
-    struct tenant_op *op, uint64_t serial, uint32_t server, uint32_t attempt)
-{
-	return (struct udp_token){
-	    .owner = op, .serial = serial, .index = server | attempt << 8};
-}
-
-/*
- * Sends to a server, from its attempt-th choice of address on. Each replay
- * starts with the next address. False when no address is left.
- */
-static bool
-op_send(
-    struct tenant_op *op, uint64_t serial, uint32_t server, uint32_t attempt)
-{
-	const struct member *m = &op->members->list[server];
-	uint32_t first = serial == SEND_DELIVERY ? 0 : (uint32_t)serial;
-	int64_t expires = op->policy.start + op->policy.plan->horizon_us;
-
-	for (; attempt < m->addr_count; attempt++) {
-		const struct endpoint *to =
-		    &m->addrs[(first + attempt) % m->addr_count];
-
-		op->sending++;
-		if (tenant_send(op->tenant, to, op->datagram, op->datagram_len,
-			expires, op_token(op, serial, server, attempt)) == 0)
-			return true;
-		op->sending--;
-		op->tenant->counters.send_errors++;
-	}
-	return false;
-}
-
-static void
-count_sent(struct tenant_op *op, uint64_t serial, uint32_t server)
-{
-	struct tenant *t = op->tenant;
-	struct tenant_server *s;
-
-	if (serial == SEND_DELIVERY)
-		t->counters.deliveries_sent++;
-	else if (serial > 0)
-		t->counters.replays_sent++;
-	t->counters.requests_sent++;
-	s = tenant_stat(t, op->members->list[server].server_id);
-	if (s != NULL)
-		s->sent++;
-}
-
-/*
- * Is the next address worth a try? A send of an earlier round is not, the
- * later round has sent to that server; nor is a server that has answered.
- */
-static bool
-may_retry(const struct tenant_op *op, uint64_t serial, uint32_t server,
-    bool current, int error)
-{
-	if (error == 0 || error == ETIME || error == ECANCELED)
-		return false;
-	if ((op->policy.answered >> server & 1) != 0)
-		return false;
-	return current || serial == SEND_DELIVERY;
+	table_remove(&op->tenant->in_flight, &op->entry);
+	heap_remove(&op->tenant->timers, &op->timer);
 }
 
 void
-tenant_op_sent(void *arg, struct udp_token token, int error)
+tenant_op_bury(struct tenant_op *op)
 {
-	struct tenant *t = arg;
-	struct tenant_op *op = token.owner;
-	uint32_t server = token.index & 0xff, attempt = token.index >> 8;
-	bool current;
-
-	if (op == NULL) { /* a report */
-		if (error == 0)
-			t->counters.reports_sent++;
-		else
-			t->counters.send_errors++;
-		return;
-	}
-	op->sending--;
-	if (error == 0)
-		count_sent(op, token.serial, server);
-	else
-		t->counters.send_errors++;
-	current = !op->over && token.serial == op->round && op->awaiting > 0;
-	if (may_retry(op, token.serial, server, current, error) &&
-	    op_send(op, token.serial, server, attempt + 1))
-		return;
-	if (current)
-		op_result(op, server, error == 0);
-	else if (error == 0 && !op->over)
-		policy_op_sent(&op->policy, (uint64_t)1 << server);
-	op_release(op);
-}
-
-static void
-op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round)
-{
-	uint32_t server;
-
-	if (op->sent_at == 0)
-		op->sent_at = loop_now();
-	op->round = round;
-	op->taken = 0;
-	op->awaiting = (uint32_t)__builtin_popcountll(targets);
-	for (server = 0; targets != 0; server++, targets >>= 1) {
-		if ((targets & 1) != 0 && !op_send(op, round, server, 0))
-			op_result(op, server, false);
-	}
-}
-
-static void
-op_deliver(struct tenant_op *op, uint64_t targets)
-{
-	uint32_t server;
-
-	for (server = 0; targets != 0; server++, targets >>= 1) {
-		if ((targets & 1) != 0)
-			op_send(op, SEND_DELIVERY, server, 0);
-	}
+	op->late = false;
+	op_leave(op);
+	tenant_op_release(op);
 }
 
 static void
@@ -236,15 +119,24 @@ result_fill(struct tenant_op *op, const struct policy_action *act,
 	}
 }
 
+/* Is there anybody left to hear of, and room to wait for it? */
+static bool
+worth_listening(const struct tenant_op *op, int64_t now)
+{
+	const struct tenant *t = op->tenant;
+
+	return op->sent_at != 0 && (op->policy.members & ~op->heard) != 0 &&
+	       now < op->policy.start + op->policy.plan->horizon_us &&
+	       t->in_flight.count - t->live < TENANT_MAX_LATE;
+}
+
 static void
-op_complete(struct tenant_op *op, const struct policy_action *act)
+op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 {
 	struct tenant *t = op->tenant;
 	struct tenant_result res;
 	struct tenant_server *s;
 
-	table_remove(&t->in_flight, &op->entry);
-	heap_remove(&t->timers, &op->timer);
 	count_end(t, act->end);
 	result_fill(op, act, &res);
 	if (act->end == POLICY_SELECTED) {
@@ -252,7 +144,14 @@ op_complete(struct tenant_op *op, const struct policy_action *act)
 		if (s != NULL)
 			s->selected++;
 	}
+	t->live--;
 	op->over = true;
+	op->late = worth_listening(op, now);
+	if (op->late)
+		heap_set(&t->timers, &op->timer,
+		    op->policy.start + op->policy.plan->horizon_us);
+	else
+		op_leave(op);
 	op->done(op->arg, &res);
 }
 
@@ -273,13 +172,13 @@ op_pump(struct tenant_op *op, int64_t now)
 			    policy_op_timeout(&op->policy));
 			return;
 		case POLICY_SEND:
-			op_transmit(op, act.targets, act.round);
+			tenant_op_transmit(op, act.targets, act.round);
 			break;
 		case POLICY_DELIVER:
-			op_deliver(op, act.targets);
+			tenant_op_deliver(op, act.targets);
 			break;
 		case POLICY_COMPLETE:
-			op_complete(op, &act);
+			op_complete(op, &act, now);
 			return;
 		}
 	}
@@ -311,11 +210,30 @@ tenant_judge(void *arg)
 		t->dirty = op->next_dirty;
 		op->dirty = false;
 		op_pump(op, now);
-		op_release(op);
+		tenant_op_release(op);
 	}
 	rearm(t);
 }
 
+/* Reads on both sockets; true when there may be more. */
+static bool
+drain(struct tenant *t)
+{
+	bool more = false;
+
+	if (t->udp4 != NULL)
+		more = udp_drain(t->udp4);
+	if (t->udp6 != NULL)
+		more = udp_drain(t->udp6) || more;
+	return more;
+}
+
+/*
+ * What is readable goes before a deadline that is due as well, be it because
+ * the process was stopped meanwhile. The rest of a long queue is read in
+ * turns of its own, so many at the most that a flood cannot put off every
+ * deadline for ever.
+ */
 void
 tenant_expire(void *arg)
 {
@@ -325,16 +243,21 @@ tenant_expire(void *arg)
 	int64_t now;
 
 	t->armed = POLICY_NEVER;
-	/* What is readable goes before a deadline that is due as well. */
-	if (t->udp4 != NULL)
-		udp_drain(t->udp4);
-	if (t->udp6 != NULL)
-		udp_drain(t->udp6);
+	if (drain(t) && t->put_off++ < PUT_OFF_MAX) {
+		t->armed = loop_now();
+		loop_timer_set(t->timer, t->armed);
+		return;
+	}
+	t->put_off = 0;
 	now = loop_now();
 	while ((e = heap_first(&t->timers)) != NULL && e->when <= now) {
 		op = container_of(e, struct tenant_op, timer);
+		if (op->late) {
+			tenant_op_bury(op);
+			continue;
+		}
 		op_pump(op, now);
-		op_release(op);
+		tenant_op_release(op);
 	}
 	rearm(t);
 }
@@ -387,15 +310,17 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
     tenant_done_fn *done, void *arg, struct tenant_op **out)
 {
 	uint8_t datagram[PACKET_MAX];
-	struct tenant_op *op;
+	struct tenant_op *op = tenant_op_find(t, check->unique_id);
 	size_t len;
 	int64_t now = loop_now();
 	int err;
 
-	if (t->in_flight.count >= t->max_ops)
-		return RLA_EBUSY;
-	if (tenant_op_find(t, check->unique_id) != NULL)
+	if (op != NULL && !op->late)
 		return RLA_EINVAL;
+	if (t->live >= t->max_ops)
+		return RLA_EBUSY;
+	if (op != NULL) /* decided, but its caller never heard of it */
+		tenant_op_bury(op);
 	err = op_encode(t, check, datagram, &len);
 	if (err != 0)
 		return err;
@@ -413,6 +338,7 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 	op->members = members_ref(t->members);
 	op->done = done;
 	op->arg = arg;
+	t->live++;
 	t->counters.operations++;
 	if (op->members->count == 0)
 		discovery_force(t->discovery);
@@ -420,7 +346,7 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 	    check->start, check->deadline, now);
 	*out = op;
 	op_pump(op, now);
-	op_release(op);
+	tenant_op_release(op);
 	rearm(t);
 	return 0;
 }
@@ -430,7 +356,7 @@ tenant_find(struct tenant *t, const uint8_t unique_id[16])
 {
 	struct tenant_op *op = tenant_op_find(t, unique_id);
 
-	return op != NULL ? op->arg : NULL;
+	return op != NULL && !op->late ? op->arg : NULL;
 }
 
 void
@@ -440,7 +366,7 @@ tenant_cancel(struct tenant_op *op)
 		return;
 	policy_op_cancel(&op->policy);
 	op_pump(op, loop_now());
-	op_release(op);
+	tenant_op_release(op);
 }
 
 static void
@@ -457,7 +383,7 @@ tenant_op_drop_all(struct tenant *t)
 	struct tenant_op *op;
 
 	for (op = t->dirty; op != NULL; op = op->next_dirty) {
-		if (op->over)
+		if (op->over && !op->late)
 			op_drop(op);
 	}
 	while ((e = heap_first(&t->timers)) != NULL) {

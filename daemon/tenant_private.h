@@ -1,7 +1,7 @@
 /*
  * What the files of the tenant module share: tenant.c (life, sockets,
- * reports), tenant_op.c (operations) and tenant_receive.c (datagrams in).
- * Nobody else includes this.
+ * reports), tenant_op.c (operations), tenant_send.c (their datagrams out) and
+ * tenant_receive.c (datagrams in). Nobody else includes this.
  */
 #ifndef DAEMON_TENANT_PRIVATE_H
 #define DAEMON_TENANT_PRIVATE_H
@@ -24,6 +24,9 @@
 /* token.serial of sends that decide nothing. */
 #define SEND_DELIVERY UINT64_MAX
 
+/* Decided operations that still listen for the servers that are missing. */
+#define TENANT_MAX_LATE 16384
+
 struct tenant_op {
 	struct table_entry entry; /* keyed by the unique id */
 	struct heap_entry timer;
@@ -33,6 +36,7 @@ struct tenant_op {
 	tenant_done_fn *done;
 	void *arg;
 	struct tenant_op *next_dirty;
+	uint64_t heard;    /* servers whose valid answer came, late or not */
 	int64_t sent_at;   /* first transmission; 0 before */
 	uint64_t taken;    /* targets that the kernel took in this round */
 	uint32_t round;    /* of the transmission that awaiting counts */
@@ -43,6 +47,7 @@ struct tenant_op {
 	uint8_t resource_count;
 	bool dirty;                   /* on the tenant's list */
 	bool over;                    /* done has run */
+	bool late;                    /* and it is kept to hear the rest */
 	bool large;                   /* which slab it came from */
 	uint8_t *datagram;            /* behind the blocks, in this slot */
 	struct tenant_block blocks[]; /* guards, then resources */
@@ -58,10 +63,12 @@ struct tenant {
 	struct members *members; /* empty before the first snapshot */
 	struct udp *udp4;        /* NULL: the family is not to be had */
 	struct udp *udp6;
-	struct table in_flight;
+	struct table in_flight; /* live operations and late ones */
+	uint32_t live;
 	struct heap timers;
 	struct loop_timer *timer;
-	int64_t armed; /* POLICY_NEVER: not */
+	int64_t armed;    /* POLICY_NEVER: not */
+	uint32_t put_off; /* turns in a row that only read */
 	struct slab small;
 	struct slab large;
 	uint32_t max_ops;
@@ -70,28 +77,41 @@ struct tenant {
 	loop_fn *ready_fn;
 	void *ready_arg;
 	struct tenant_counters counters;
-	size_t stat_count;
-	struct tenant_server stats[MEMBERS_MAX];
+	struct tenant_server stats[MEMBERS_MAX]; /* as members->list */
 	uint8_t scratch[TENANT_SCRATCH];
 };
 
 /* Fills the datagram of a PDU. Returns 0, RLA_ETOOBIG or RLA_ECRYPTO. */
 int tenant_seal(struct tenant *t, const uint8_t *unique_id, const uint8_t *pdu,
     size_t pdu_len, uint8_t *out, size_t cap, size_t *out_len);
-/* One datagram to a server's address number attempt. Returns 0, or
- * EAFNOSUPPORT when that family has no socket. */
+/* Queues one datagram. Returns 0, or EAFNOSUPPORT when that family has no
+ * socket: then there is no sent hook. */
 int tenant_send(struct tenant *t, const struct endpoint *to,
     const uint8_t *bytes, size_t len, int64_t expires, struct udp_token token);
 /* The record of a known server, or NULL. */
 struct tenant_server *tenant_stat(struct tenant *t, uint64_t server_id);
 
+/* The address of a server is no good: others begin with the next one. */
+void tenant_avoid(struct tenant *t, const struct member *m, uint32_t addr);
+
+/* tenant_send.c */
+void tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round);
+void tenant_op_deliver(struct tenant_op *op, uint64_t targets);
+void tenant_sent(void *arg, struct udp_token token, int error);
+
 /* tenant_op.c */
-void tenant_op_sent(void *arg, struct udp_token token, int error);
 void tenant_op_mark(struct tenant_op *op);
+/* To be judged when the callbacks of this turn are over. */
+void tenant_op_defer(struct tenant_op *op);
+/* Gives the slot back once nothing refers to it any more. */
+void tenant_op_release(struct tenant_op *op);
+/* Ends the listening of a late operation. */
+void tenant_op_bury(struct tenant_op *op);
 void tenant_judge(void *arg);  /* everything dirty */
 void tenant_expire(void *arg); /* the timer */
 /* Drops every operation without its callback; for the tenant's end. */
 void tenant_op_drop_all(struct tenant *t);
+/* A live or a late operation. */
 struct tenant_op *tenant_op_find(struct tenant *t, const uint8_t unique_id[16]);
 
 /* tenant_receive.c */

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "proto/err.h"
-
 /* An answer must be in the request's form: same counts, ids and order. */
 static bool
 same_blocks(const struct tenant_op *op, const struct pdu_rate *rate)
@@ -53,10 +51,7 @@ known_source(const struct member *m, const struct endpoint *from)
 	uint32_t i;
 
 	for (i = 0; i < m->addr_count; i++) {
-		if (m->addrs[i].family == from->family &&
-		    m->addrs[i].port == from->port &&
-		    memcmp(m->addrs[i].addr, from->addr,
-			from->family == 4 ? 4 : 16) == 0)
+		if (endpoint_equal(&m->addrs[i], from))
 			return true;
 	}
 	return false;
@@ -78,15 +73,17 @@ source_passes(
 }
 
 static void
-note_answer(struct tenant *t, const struct tenant_op *op, uint64_t server_id)
+note_answer(struct tenant *t, const struct tenant_op *op,
+    const struct packet_head *head)
 {
-	struct tenant_server *s = tenant_stat(t, server_id);
+	struct tenant_server *s = tenant_stat(t, head->key_id);
 	int64_t now = loop_now(), rtt = now - op->sent_at;
 
 	if (s == NULL)
 		return;
 	s->answered++;
 	s->last_answer = now;
+	s->clock_ms = (int64_t)(head->time_stamp - loop_wall_ms());
 	if (op->policy.round != 0)
 		return; /* which transmission it answers is not known */
 	s->rtt_us = s->rtt_us == 0 ? rtt : s->rtt_us + (rtt - s->rtt_us) / 8;
@@ -97,16 +94,23 @@ static void
 take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
     const struct packet_view *view, const struct pdu_rate *rate)
 {
-	uint64_t bit = (uint64_t)1 << server;
+	const uint64_t bit = (uint64_t)1 << server;
 
 	if (!view->head.keep_port)
 		t->counters.rebind_asked++;
-	if ((op->policy.answered & bit) != 0) {
+	if ((op->heard & bit) != 0) {
 		t->counters.answers_duplicate++;
 		return;
 	}
+	op->heard |= bit;
+	note_answer(t, op, &view->head);
+	if (op->late) {
+		t->counters.answers_late++;
+		if ((op->policy.members & ~op->heard) == 0)
+			tenant_op_bury(op);
+		return;
+	}
 	t->counters.answers++;
-	note_answer(t, op, view->head.key_id);
 	if (policy_op_answer(&op->policy, server))
 		keep_answer(op, rate);
 	tenant_op_mark(op);

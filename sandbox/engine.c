@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/err.h"
 #include "proto/nonce.h"
 #include "sandbox/dedup.h"
 

@@ -7,7 +7,6 @@
 #define SANDBOX_EVENTS_H
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "sandbox/addr.h"
 #include "sandbox/counters.h"

@@ -6,10 +6,8 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,11 +22,13 @@
 	X(reports_sent, "Report datagrams sent")                               \
 	X(send_errors, "Datagrams that the kernel refused")                    \
 	X(answers, "Valid answers to operations in flight")                    \
+	X(answers_late, "Valid answers to operations decided before")          \
 	X(answers_duplicate, "Valid answers of a server that had answered")    \
 	X(invalid_truncated, "Datagrams longer than any of the protocol")      \
 	X(invalid_malformed, "Datagrams that are not well formed")             \
 	X(invalid_auth, "Datagrams with another or failing authentication")    \
-	X(invalid_operation, "Datagrams for no operation in flight")           \
+	X(invalid_operation,                                                   \
+	    "Datagrams for no operation that is or was in flight")             \
 	X(invalid_server, "Datagrams of a server outside the snapshot")        \
 	X(invalid_content, "Answers whose counts or ids differ from asked")    \
 	X(invalid_source, "Answers from another address, under strict_source") \

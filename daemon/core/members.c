@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define START_EPOCH UINT64_C(1735689600) /* 2025-01-01T00:00:00Z */
 
@@ -27,20 +26,10 @@ compare_rank(const void *va, const void *vb)
 }
 
 static bool
-same_endpoint(const struct endpoint *a, const struct endpoint *b)
-{
-	if (a->family != b->family || a->port != b->port)
-		return false;
-	if (a->family == 4)
-		return memcmp(a->addr, b->addr, 4) == 0;
-	return a->scope == b->scope && memcmp(a->addr, b->addr, 16) == 0;
-}
-
-static bool
 has_endpoint(const struct member *m, const struct endpoint *e)
 {
 	for (uint32_t i = 0; i < m->addr_count; i++) {
-		if (same_endpoint(&m->addrs[i], e))
+		if (endpoint_equal(&m->addrs[i], e))
 			return true;
 	}
 	return false;

@@ -10,17 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/core/endpoint.h"
 #include "daemon/core/policy.h"
 
 #define MEMBERS_MAX       POLICY_MAX_SERVERS
 #define MEMBERS_MAX_ADDRS 8 /* per server; more are left out, in order */
-
-struct endpoint {
-	uint8_t family;   /* 4 or 6 */
-	uint8_t addr[16]; /* network order; 4 bytes used for IPv4 */
-	uint16_t port;    /* host order */
-	uint32_t scope;   /* IPv6 scope id, else 0 */
-};
 
 struct member {
 	uint64_t server_id;

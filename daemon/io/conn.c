@@ -58,6 +58,7 @@ conn_new(
 	    .peer = peer,
 	    .fd = fd,
 	    .state = CONN_OPEN,
+	    .empty_at = INT64_MIN,
 	};
 	outq_init(&conn->out);
 	event_assign(&conn->readable, base, fd, EV_READ | EV_PERSIST,
@@ -133,6 +134,12 @@ bool
 conn_closing(const struct conn *conn)
 {
 	return conn->state != CONN_OPEN;
+}
+
+int64_t
+conn_empty_at(const struct conn *conn)
+{
+	return conn->empty_at;
 }
 
 size_t

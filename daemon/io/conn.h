@@ -84,6 +84,11 @@ void conn_close(struct conn *conn);
 /* No more frames are taken; output goes on. For draining. */
 void conn_stop_reading(struct conn *conn);
 bool conn_closing(const struct conn *conn);
+/*
+ * loop_now() time after which the frame of the current hook was written: when
+ * the socket was last seen empty. INT64_MIN when it never was.
+ */
+int64_t conn_empty_at(const struct conn *conn);
 /* Bytes not yet taken by the kernel. */
 size_t conn_unsent(const struct conn *conn);
 

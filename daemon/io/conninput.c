@@ -110,18 +110,24 @@ take_frames(struct conn *conn, const uint8_t *bytes, size_t len)
 	return at;
 }
 
-/* Appends to what is in the pool's buffer. Notes the end of the stream. */
+/*
+ * Appends to what is in the pool's buffer. Notes the end of the stream, and
+ * in *emptied whether that was all that the socket had.
+ */
 static size_t
-receive(struct conn *conn, size_t have)
+receive(struct conn *conn, size_t have, bool *emptied)
 {
 	size_t max = CONN_IN_MAX - have;
 	ssize_t n;
+
+	*emptied = false;
 
 	if (max > CONN_READ_MAX)
 		max = CONN_READ_MAX;
 	if (max == 0) /* a backlog of whole frames */
 		return have;
 	n = read(conn->fd, conn->pool->in + have, max);
+	*emptied = n < (ssize_t)max;
 	if (n > 0)
 		return have + (size_t)n;
 	if (n == 0)
@@ -149,14 +155,18 @@ conninput_read(struct conn *conn)
 {
 	uint8_t *bytes = conn->pool->in;
 	size_t have = conn->in_len;
+	int64_t now = loop_now();
+	bool emptied;
 	size_t used;
 
 	if (have > 0)
 		memcpy(bytes, conn->in, have);
-	have = receive(conn, have);
+	have = receive(conn, have, &emptied);
 	used = take_frames(conn, bytes, have);
 	if (!conninput_open(conn))
 		return; /* whoever stopped it has dropped the rest */
+	if (emptied && used == have)
+		conn->empty_at = now;
 	keep_rest(conn, bytes + used, have - used, used > 0);
 	if (conn->eof && !conn->backlog)
 		conn_close(conn);

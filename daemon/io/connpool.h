@@ -20,7 +20,9 @@
 #include "daemon/io/conn.h"
 #include "daemon/io/outq.h"
 
-#define CONN_READ_MAX (64 * 1024) /* of one wake-up */
+/* Of one wake-up: a hundred checks. More, and the turn of one greedy peer
+ * delays everybody's answers. */
+#define CONN_READ_MAX (8 * 1024)
 #define CONN_IN_MAX   (CONN_READ_MAX + IPC_MAX_FRAME)
 
 enum conn_state {
@@ -51,6 +53,7 @@ struct conn {
 	uint32_t in_len;
 	uint32_t in_cap;
 	uint32_t discarded;
+	int64_t empty_at; /* what is being read was written after this */
 	struct outq out;
 	struct event readable;
 	struct event writable;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/core/members.h"
+#include "daemon/core/endpoint.h"
 #include "daemon/io/loop.h"
 
 #define DNS_MAX_NAME    256 /* text with its NUL */

@@ -10,12 +10,11 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/io/address.h"
 #include "proto/err.h"
 
 #define BATCH       32   /* datagrams of one wake-up */
@@ -106,38 +105,18 @@ arm(struct dnsexchange *x)
 	    x->timer, loop_now() + (int64_t)x->env.timeout_ms * 1000);
 }
 
-static socklen_t
-to_sockaddr(const struct endpoint *e, struct sockaddr_storage *out)
-{
-	struct sockaddr_in *in = (struct sockaddr_in *)out;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
-
-	memset(out, 0, sizeof *out);
-	if (e->family == 4) {
-		in->sin_family = AF_INET;
-		in->sin_port = htons(e->port);
-		memcpy(&in->sin_addr, e->addr, 4);
-		return sizeof *in;
-	}
-	in6->sin6_family = AF_INET6;
-	in6->sin6_port = htons(e->port);
-	in6->sin6_scope_id = e->scope;
-	memcpy(&in6->sin6_addr, e->addr, 16);
-	return sizeof *in6;
-}
-
 /* A connected UDP socket; -1 with errno. */
 static int
 open_udp(const struct endpoint *server)
 {
-	struct sockaddr_storage to;
-	socklen_t len = to_sockaddr(server, &to);
-	int fd =
-	    socket(to.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	union address to;
+	socklen_t len = address_to_sockaddr(server, &to);
+	int fd = socket(
+	    to.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -1;
-	if (connect(fd, (struct sockaddr *)&to, len) != 0) {
+	if (connect(fd, &to.any, len) != 0) {
 		close(fd);
 		return -1;
 	}
@@ -237,11 +216,11 @@ on_tcp_event(struct bufferevent *tcp, short what, void *arg)
 static struct bufferevent *
 open_tcp(const struct dnsexchange *x)
 {
-	struct sockaddr_storage to;
-	socklen_t len = to_sockaddr(&x->server, &to);
+	union address to;
+	socklen_t len = address_to_sockaddr(&x->server, &to);
 	struct bufferevent *tcp;
-	int fd =
-	    socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(
+	    to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return NULL;
@@ -252,8 +231,7 @@ open_tcp(const struct dnsexchange *x)
 		return NULL;
 	}
 	/* No callbacks are set yet: it may report a failure from inside. */
-	if (bufferevent_socket_connect(tcp, (struct sockaddr *)&to, (int)len) !=
-	    0) {
+	if (bufferevent_socket_connect(tcp, &to.any, (int)len) != 0) {
 		bufferevent_free(tcp);
 		return NULL;
 	}

@@ -32,6 +32,7 @@ struct listener {
 	int lock;
 	int fd;
 	bool bound; /* dev and ino are those of our socket */
+	bool started;
 	bool accepting;
 	dev_t dev;
 	ino_t ino;
@@ -187,13 +188,11 @@ bind_path(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
 
 /* Nobody can connect before listen(), so the group is right by then. */
 static int
-serve(const struct listener *l, gid_t gid, char err[LISTENER_ERR_MAX])
+give_group(const struct listener *l, gid_t gid, char err[LISTENER_ERR_MAX])
 {
 	if (gid != (gid_t)-1 && lchown(l->addr.sun_path, (uid_t)-1, gid) != 0)
 		return fail(l, err, "cannot give it to group %u: %s",
 		    (unsigned int)gid, strerror(errno));
-	if (listen(l->fd, LISTENER_BACKLOG) != 0)
-		return fail(l, err, "cannot listen: %s", strerror(errno));
 	return 0;
 }
 
@@ -252,8 +251,21 @@ attach(struct listener *l, char err[LISTENER_ERR_MAX])
 	event_assign(&l->readable, loop_base(l->loop), l->fd,
 	    EV_READ | EV_PERSIST, on_readable, l);
 	l->resume = loop_timer_new(l->loop, resume, l);
-	if (l->resume == NULL || event_add(&l->readable, NULL) != 0)
+	if (l->resume == NULL)
 		return fail(l, err, "cannot watch: out of memory");
+	return 0;
+}
+
+int
+listener_start(struct listener *l, char err[LISTENER_ERR_MAX])
+{
+	if (l->started)
+		return 0;
+	if (listen(l->fd, LISTENER_BACKLOG) != 0)
+		return fail(l, err, "cannot listen: %s", strerror(errno));
+	if (event_add(&l->readable, NULL) != 0)
+		return fail(l, err, "cannot watch: out of memory");
+	l->started = true;
 	return 0;
 }
 
@@ -274,7 +286,7 @@ listener_new(struct loop *loop, const char *path, mode_t mode, gid_t gid,
 	l->fd = -1;
 	if (set_path(l, path, err) != 0 || make_directory(l, err) != 0 ||
 	    take_lock(l, err) != 0 || clear_path(l, err) != 0 ||
-	    bind_path(l, mode, err) != 0 || serve(l, gid, err) != 0 ||
+	    bind_path(l, mode, err) != 0 || give_group(l, gid, err) != 0 ||
 	    attach(l, err) != 0) {
 		listener_free(l);
 		return NULL;

@@ -23,11 +23,15 @@ typedef void listener_accept_fn(void *arg, int fd);
  * dead one is unlinked, anything that is not a socket is left alone and an
  * error. Binds with the mode from the start (no moment with a wider one),
  * group gid unless (gid_t)-1. A missing directory is made, mode 0755, one
- * level only. NULL with err set to one line that names the path.
+ * level only. Until listener_start() a connect is refused, as by nobody.
+ * NULL with err set to one line that names the path.
  */
 struct listener *listener_new(struct loop *loop, const char *path, mode_t mode,
     gid_t gid, listener_accept_fn *accepted, void *arg,
     char err[LISTENER_ERR_MAX]);
+/* Listens and accepts from now on; again: nothing. Returns 0, or -1 with err
+ * set. */
+int listener_start(struct listener *listener, char err[LISTENER_ERR_MAX]);
 /* Stops accepting and unlinks the path, if it is still this socket's. */
 void listener_free(struct listener *listener); /* takes NULL */
 const char *listener_path(const struct listener *listener);

@@ -5,81 +5,19 @@
  */
 #include "daemon/io/resolvconf.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/io/address.h"
+
 #define DNS_PORT 53
 #define BLANKS   " \t\r"
 /* Enough for the longest server; what a longer line has is a remark. */
 #define LINE_MAX_LEN 255
-
-static bool
-parse_number(const char *text, unsigned long max, unsigned long *out)
-{
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9' || strlen(text) > 10)
-		return false;
-	*out = strtoul(text, &end, 10);
-	return *end == '\0' && *out > 0 && *out <= max;
-}
-
-/* The number or name of an interface. */
-static bool
-parse_scope(const char *text, uint32_t *scope)
-{
-	unsigned long number;
-
-	if (parse_number(text, UINT32_MAX, &number))
-		*scope = (uint32_t)number;
-	else
-		*scope = if_nametoindex(text);
-	return *scope != 0;
-}
-
-static bool
-parse_address(char *text, struct endpoint *out)
-{
-	char *scope = strchr(text, '%');
-
-	if (inet_pton(AF_INET, text, out->addr) == 1) {
-		out->family = 4;
-		return true;
-	}
-	if (scope != NULL)
-		*scope++ = '\0';
-	if (inet_pton(AF_INET6, text, out->addr) != 1)
-		return false;
-	out->family = 6;
-	return scope == NULL || parse_scope(scope, &out->scope);
-}
-
-static bool
-parse_server(char *word, struct endpoint *out)
-{
-	unsigned long port;
-	char *end;
-
-	*out = (struct endpoint){.port = DNS_PORT};
-	if (*word != '[')
-		return parse_address(word, out);
-	end = strchr(++word, ']');
-	if (end == NULL)
-		return false;
-	*end++ = '\0';
-	if (*end != '\0') {
-		if (*end != ':' || !parse_number(end + 1, 65535, &port))
-			return false;
-		out->port = (uint16_t)port;
-	}
-	return parse_address(word, out);
-}
 
 /*
  * The keyword must begin the line, which is also what makes '#' and ';' in
@@ -100,7 +38,7 @@ parse_line(const char *line, size_t len, struct endpoint *out)
 		return false;
 	word += strspn(word, BLANKS);
 	word[strcspn(word, BLANKS)] = '\0';
-	return parse_server(word, out);
+	return address_parse(word, DNS_PORT, out);
 }
 
 size_t

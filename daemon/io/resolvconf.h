@@ -8,14 +8,14 @@
 
 #include <stddef.h>
 
-#include "daemon/core/members.h"
+#include "daemon/core/endpoint.h"
 
 #define RESOLVCONF_PATH "/etc/resolv.conf"
 #define RESOLVCONF_MAX  8     /* nameservers; more are left out, in order */
 #define RESOLVCONF_SIZE 65536 /* bytes of the file; the rest is not read */
 
 /*
- * ADDRESS, or [ADDRESS]:PORT as on BSD; an IPv6 address may have a %scope.
+ * What address_parse() reads, which is [ADDRESS]:PORT as on BSD, too; port 53.
  * Lines that say anything else are skipped. Returns the count, which may be 0.
  */
 size_t resolvconf_parse(

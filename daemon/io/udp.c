@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,19 +16,15 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#include "daemon/io/address.h"
+
 #define BATCH        32 /* datagrams of one system call */
-#define ROUNDS       8  /* receive calls of one wake-up */
+#define ROUNDS       16 /* receive calls of one wake-up */
 #define QUEUE        256
 #define SEND_MAX     1200
 #define RECEIVE_MAX  2048
 #define RETRY_US     1000 /* after ENOBUFS, which no event ends */
 #define KERNEL_BYTES (4 * 1024 * 1024)
-
-union address {
-	struct sockaddr any;
-	struct sockaddr_in in4;
-	struct sockaddr_in6 in6;
-};
 
 struct out {
 	struct out *next;
@@ -71,38 +66,6 @@ struct udp {
 	uint8_t in_bytes[BATCH][RECEIVE_MAX];
 	uint8_t out_bytes[QUEUE][SEND_MAX];
 };
-
-static void
-to_endpoint(const union address *from, struct endpoint *out)
-{
-	*out = (struct endpoint){0};
-	if (from->any.sa_family == AF_INET) {
-		out->family = 4;
-		out->port = ntohs(from->in4.sin_port);
-		memcpy(out->addr, &from->in4.sin_addr, 4);
-	} else {
-		out->family = 6;
-		out->port = ntohs(from->in6.sin6_port);
-		out->scope = from->in6.sin6_scope_id;
-		memcpy(out->addr, &from->in6.sin6_addr, 16);
-	}
-}
-
-static void
-from_endpoint(const struct endpoint *e, union address *out)
-{
-	memset(out, 0, sizeof(*out));
-	if (e->family == 4) {
-		out->in4.sin_family = AF_INET;
-		out->in4.sin_port = htons(e->port);
-		memcpy(&out->in4.sin_addr, e->addr, 4);
-	} else {
-		out->in6.sin6_family = AF_INET6;
-		out->in6.sin6_port = htons(e->port);
-		out->in6.sin6_scope_id = e->scope;
-		memcpy(&out->in6.sin6_addr, e->addr, 16);
-	}
-}
 
 static socklen_t
 address_len(int family)
@@ -301,7 +264,7 @@ udp_send(struct udp *udp, const struct endpoint *to, const void *bytes,
 	out->expires = expires;
 	out->token = token;
 	out->len = len;
-	from_endpoint(to, &out->to);
+	address_to_sockaddr(to, &out->to);
 	if (len > 0)
 		memcpy(udp->out_bytes[out - udp->outs], bytes, len);
 	*udp->last = out;
@@ -340,7 +303,7 @@ deliver(struct udp *udp, unsigned int i)
 	bool truncated = (m->msg_hdr.msg_flags & MSG_TRUNC) != 0;
 	struct endpoint from;
 
-	to_endpoint(&udp->in_from[i], &from);
+	address_from_sockaddr(&udp->in_from[i], &from);
 	udp->counters.received++;
 	udp->counters.received_bytes += m->msg_len;
 	if (truncated)
@@ -369,18 +332,20 @@ read_batch(struct udp *udp)
 	return n == BATCH;
 }
 
-void
+bool
 udp_drain(struct udp *udp)
 {
 	unsigned int rounds = ROUNDS;
+	bool more = true;
 
 	assert(!udp->reading);
 	udp->reading = true;
 	udp->in_hook++;
-	while (rounds-- > 0 && read_batch(udp))
-		continue;
+	while (more && rounds-- > 0)
+		more = read_batch(udp);
 	udp->in_hook--;
 	udp->reading = false;
+	return more;
 }
 
 static void
@@ -388,12 +353,12 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	udp_drain(arg);
+	(void)udp_drain(arg);
 }
 
-/* Life */
+/* Life: helpers return false with errno set. */
 
-static int
+static bool
 bind_any(struct udp *udp)
 {
 	union address any;
@@ -403,13 +368,13 @@ bind_any(struct udp *udp)
 	any.any.sa_family = (sa_family_t)udp->family;
 	if (bind(udp->fd, &any.any, len) != 0 ||
 	    getsockname(udp->fd, &any.any, &len) != 0)
-		return -1;
+		return false;
 	udp->port = ntohs(
 	    udp->family == AF_INET ? any.in4.sin_port : any.in6.sin6_port);
-	return 0;
+	return true;
 }
 
-static int
+static bool
 open_socket(struct udp *udp)
 {
 	const int on = 1;
@@ -418,17 +383,17 @@ open_socket(struct udp *udp)
 
 	udp->fd = socket(udp->family, flags, 0);
 	if (udp->fd < 0)
-		return -1;
+		return false;
 	/* The kernel grants what its limits allow: no error of ours. */
 	(void)setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	(void)setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	if (udp->family == AF_INET6 && setsockopt(udp->fd, IPPROTO_IPV6,
 					   IPV6_V6ONLY, &on, sizeof(on)) != 0)
-		return -1;
+		return false;
 	return bind_any(udp);
 }
 
-static int
+static bool
 attach(struct udp *udp)
 {
 	struct event_base *base = loop_base(udp->loop);
@@ -437,9 +402,7 @@ attach(struct udp *udp)
 	event_assign(&udp->readable, base, udp->fd, EV_READ | EV_PERSIST,
 	    on_readable, udp);
 	udp->retry = loop_timer_new(udp->loop, flush, udp);
-	if (udp->retry == NULL)
-		return -1;
-	return event_add(&udp->readable, NULL);
+	return udp->retry != NULL && event_add(&udp->readable, NULL) == 0;
 }
 
 struct udp *
@@ -466,7 +429,7 @@ udp_new(struct loop *loop, int family, const struct udp_hooks *hooks, void *arg)
 		udp->unused = &udp->outs[i];
 	}
 	loop_task_init(&udp->flush, flush, udp);
-	if (open_socket(udp) != 0 || attach(udp) != 0) {
+	if (!open_socket(udp) || !attach(udp)) {
 		udp_free(udp);
 		return NULL;
 	}

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/core/members.h"
+#include "daemon/core/endpoint.h"
 #include "daemon/io/loop.h"
 
 struct udp;
@@ -54,8 +54,11 @@ uint16_t udp_port(const struct udp *udp);
 void udp_send(struct udp *udp, const struct endpoint *to, const void *bytes,
     size_t len, int64_t expires, struct udp_token token);
 
-/* Reads what is readable now, at most one bounded round; calls the hooks. */
-void udp_drain(struct udp *udp);
+/*
+ * Reads what is readable now, at most one bounded round; calls the hooks.
+ * Returns whether there may be more.
+ */
+bool udp_drain(struct udp *udp);
 
 /* Counters since udp_new(). */
 struct udp_counters {

@@ -1,0 +1,108 @@
+/*
+ * Bytes as a configuration. Either it is refused with one printable line that
+ * holds no key, or it is whole: it hashes the same again, its rules compile,
+ * and each builds a request that fits or says why not.
+ */
+#include "daemon/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/rules.h"
+#include "proto/err.h"
+#include "proto/packet.h"
+#include "tests/unit/config_fixture.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+require(int holds, const char *what)
+{
+	if (!holds) {
+		fprintf(stderr, "config: does not hold: %s\n", what);
+		abort();
+	}
+}
+
+static void
+require_line(const char *text)
+{
+	require(text[0] != '\0', "there is a reason");
+	for (; *text != '\0'; text++)
+		require((unsigned char)*text >= 0x20 && *text != 0x7F,
+		    "one printable line");
+}
+
+static void
+build(struct rules *rules, const struct config *config,
+    const struct config_rule *rule)
+{
+	static struct rules_request request;
+	const struct config_tenant *tenant = &config->tenants[rule->tenant];
+	const struct rules_caller caller = {.uid = 1,
+	    .gid = 2,
+	    .listener = config->listeners[0].name,
+	    .key = (const uint8_t *)"k\0y",
+	    .key_len = 3};
+	char text[RULES_TEXT_MAX] = "";
+	uint8_t pdu[PACKET_MAX];
+	size_t len;
+
+	if (rules_build(rules, rule, &caller, 1, &request, text) != 0) {
+		require_line(text);
+		return;
+	}
+	require(pdu_encode_request(tenant->profile, &request.rate, pdu,
+		    PACKET_MAX - packet_overhead(tenant->cred.auth), &len) == 0,
+	    "a request that was built can be encoded");
+	for (size_t i = 0; i < request.rate.resource_count; i++)
+		require(request.resource_names[i].len >= 1 &&
+			    request.resource_names[i].len <= CONFIG_NAME_MAX,
+		    "a bucket has a name");
+}
+
+static void
+use(const struct config *config)
+{
+	struct rules *rules = rules_new(config);
+
+	require(rules != NULL, "rules compile");
+	require(config->tenant_count >= 1, "a tenant");
+	require(config->listener_count >= 1, "a listener");
+	require(config->control.path != NULL, "a control socket");
+	for (size_t i = 0; i < config->rule_count; i++) {
+		const struct config_rule *rule = &config->rules[i];
+
+		require(
+		    config_rule(config, rule->name, strlen(rule->name)) == rule,
+		    "a rule is found by its name");
+		build(rules, config, rule);
+	}
+	for (size_t i = 0; i < config->warning_count; i++)
+		require_line(config->warnings[i]);
+	rules_free(rules);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char err[CONFIG_ERR_MAX] = "";
+	struct config *config, *again;
+
+	fixture_keys();
+	config = config_parse((const char *)data, size, "f", err);
+	if (config == NULL) {
+		require_line(err);
+		require(strstr(err, strchr(KEY_V1, '1') + 1) == NULL, "no key");
+		return 0;
+	}
+	use(config);
+	again = config_parse((const char *)data, size, "f", err);
+	require(again != NULL, "the same again");
+	require(memcmp(config->hash, again->hash, CONFIG_HASH_LEN) == 0,
+	    "the same hash");
+	config_unref(again);
+	config_unref(config);
+	return 0;
+}

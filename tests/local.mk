@@ -1,0 +1,319 @@
+# tests/: unit (mirrors the sources), vectors, replay, fuzz corpora and lints
+# run in "make check"; the system tests in "make check-system".
+
+TEST_EXTENSIONS = .py .sh
+TAP = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+LOG_DRIVER = $(TAP)
+PY_LOG_DRIVER = $(TAP)
+SH_LOG_DRIVER = $(TAP)
+SH_LOG_COMPILER = $(SHELL)
+PY_LOG_COMPILER = $(PYTHON3)
+
+AM_TESTS_ENVIRONMENT = \
+	top_builddir='$(abs_top_builddir)'; export top_builddir; \
+	CC='$(CC)'; export CC; \
+	RLA_AGENT='$(abs_top_builddir)/rl-agent'; export RLA_AGENT; \
+	RLA_CTL='$(abs_top_builddir)/rlctl'; export RLA_CTL; \
+	RLA_SANDBOX='$(abs_top_builddir)/rl-sandbox'; export RLA_SANDBOX; \
+	RLA_SHIMCLIENT='$(abs_top_builddir)/tests/system/shimclient'; \
+	export RLA_SHIMCLIENT; \
+	RLA_EXAMPLE='$(abs_top_builddir)/client-shim/example'; \
+	export RLA_EXAMPLE; \
+	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
+	ASAN_OPTIONS=detect_leaks=1:abort_on_error=0; export ASAN_OPTIONS; \
+	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1; \
+	export UBSAN_OPTIONS;
+
+# A test of one source file is a program of its name. All are linked with
+# everything; an archive gives only what is asked for.
+unit_tests = \
+	tests/unit/check_address \
+	tests/unit/check_bech32 \
+	tests/unit/check_bufs \
+	tests/unit/check_client \
+	tests/unit/check_config \
+	tests/unit/check_config_key \
+	tests/unit/check_config_load \
+	tests/unit/check_config_tenant \
+	tests/unit/check_conn \
+	tests/unit/check_conninput \
+	tests/unit/check_connoutput \
+	tests/unit/check_counters \
+	tests/unit/check_credential \
+	tests/unit/check_decision \
+	tests/unit/check_discovery \
+	tests/unit/check_discovery_round \
+	tests/unit/check_dispatch \
+	tests/unit/check_dispatch_check \
+	tests/unit/check_dispatch_life \
+	tests/unit/check_dns \
+	tests/unit/check_dnsexchange \
+	tests/unit/check_dnsscan \
+	tests/unit/check_dnswire \
+	tests/unit/check_endpoint \
+	tests/unit/check_errorrate \
+	tests/unit/check_heap \
+	tests/unit/check_id \
+	tests/unit/check_ipc \
+	tests/unit/check_listener \
+	tests/unit/check_log \
+	tests/unit/check_loop \
+	tests/unit/check_members \
+	tests/unit/check_message \
+	tests/unit/check_nonce \
+	tests/unit/check_outq \
+	tests/unit/check_packet \
+	tests/unit/check_pdu \
+	tests/unit/check_policy \
+	tests/unit/check_random \
+	tests/unit/check_reader \
+	tests/unit/check_resolvconf \
+	tests/unit/check_rlshim \
+	tests/unit/check_rlshim_args \
+	tests/unit/check_rlshim_calls \
+	tests/unit/check_rlshim_codec \
+	tests/unit/check_rlshim_conn \
+	tests/unit/check_rlshim_process \
+	tests/unit/check_rules \
+	tests/unit/check_rules_adhoc \
+	tests/unit/check_sandbox_bucket \
+	tests/unit/check_sandbox_dedup \
+	tests/unit/check_sandbox_dnsd \
+	tests/unit/check_sandbox_engine \
+	tests/unit/check_sandbox_expmap \
+	tests/unit/check_sandbox_options \
+	tests/unit/check_sandbox_server \
+	tests/unit/check_sandbox_state \
+	tests/unit/check_sandbox_tracker \
+	tests/unit/check_schedule \
+	tests/unit/check_slab \
+	tests/unit/check_status \
+	tests/unit/check_table \
+	tests/unit/check_template \
+	tests/unit/check_tenant \
+	tests/unit/check_tenant_op \
+	tests/unit/check_tenant_receive \
+	tests/unit/check_tenant_send \
+	tests/unit/check_udp \
+	tests/unit/check_writer
+
+vector_tests = \
+	tests/vectors/check_vectors_core \
+	tests/vectors/check_vectors_keys \
+	tests/vectors/check_vectors_official \
+	tests/vectors/check_vectors_wire
+
+fuzz_tests = \
+	tests/fuzz/fuzz_config \
+	tests/fuzz/fuzz_datagram \
+	tests/fuzz/fuzz_dns \
+	tests/fuzz/fuzz_ipc \
+	tests/fuzz/fuzz_key \
+	tests/fuzz/fuzz_policy
+
+replay_tests = \
+	tests/replay/scripts \
+	tests/replay/scripts-broken
+
+lint_tests = \
+	tests/lint/format \
+	tests/lint/layers \
+	tests/lint/manlint \
+	tests/lint/secrets \
+	tests/lint/selftest \
+	tests/lint/shell \
+	tests/lint/sources
+
+script_tests = \
+	tests/unit/check_schema.py \
+	tests/vectors/ipc_vectors.sh
+
+system_tests = \
+	tests/system/test_agent.py \
+	tests/system/test_decisions.py \
+	tests/system/test_documents.py \
+	tests/system/test_frames.py \
+	tests/system/test_peer.py \
+	tests/system/test_peer_vectors.py
+
+# The core's archive calls its instruments when it is instrumented.
+if !INSTRUMENTED
+lint_tests += tests/lint/purity
+endif
+
+EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
+	tests/fuzz/corpus \
+	tests/data \
+	tests/fuzz/make-corpus.py \
+	tests/lint/purity \
+	tests/lint/purity.allow \
+	tests/replay/README \
+	tests/replay/broken \
+	tests/system/harness.py \
+	tests/system/peer.py \
+	tests/system/wire.py \
+	tests/vectors/make_ipc.py \
+	tests/vectors/official-v1.json \
+	tests/vectors/wire.json
+EXTRA_DIST += $(replay_scripts)
+
+replay_scripts = \
+	tests/replay/01-created-api-call.rpl \
+	tests/replay/02-created-invalid-input.rpl \
+	tests/replay/03-prepared-endpoint-unavailable.rpl \
+	tests/replay/04-prepared-initial-send.rpl \
+	tests/replay/05-round-valid-response.rpl \
+	tests/replay/06-round-invalid-datagram.rpl \
+	tests/replay/07-round-preference-with-candidate.rpl \
+	tests/replay/08-round-preference-without-candidate.rpl \
+	tests/replay/09-round-replay-deadline.rpl \
+	tests/replay/10-round-last-replay-deadline.rpl \
+	tests/replay/11-final-valid-response.rpl \
+	tests/replay/12-final-deadline.rpl \
+	tests/replay/13-cancellation.rpl \
+	tests/replay/20-order-validate-first.rpl \
+	tests/replay/21-order-terminal-before-completion.rpl \
+	tests/replay/22-order-rearm-earlier.rpl \
+	tests/replay/23-order-late-response.rpl \
+	tests/replay/24-order-batch-before-deadline.rpl \
+	tests/replay/30-round-zero-to-all.rpl \
+	tests/replay/31-duplicate-response.rpl \
+	tests/replay/32-older-replaces-younger.rpl \
+	tests/replay/33-oldest-decides-at-once.rpl \
+	tests/replay/34-after-preference-first-decides.rpl \
+	tests/replay/35-deadline-edges.rpl \
+	tests/replay/36-no-final-interval.rpl \
+	tests/replay/37-default-schedule.rpl \
+	tests/replay/38-growing-schedules.rpl \
+	tests/replay/40-delivery-is-outcome-independent.rpl \
+	tests/replay/41-delivery-changes-nothing.rpl \
+	tests/replay/42-delivery-off-or-needless.rpl \
+	tests/replay/43-delivery-only-after-selection.rpl \
+	tests/replay/44-delivery-ends-at-the-horizon.rpl \
+	tests/replay/50-first-round-preset.rpl \
+	tests/replay/51-resumed-in-a-round.rpl \
+	tests/replay/52-resumed-late.rpl \
+	tests/replay/53-stall-skips-rounds.rpl \
+	tests/replay/54-stall-with-answers.rpl \
+	tests/replay/55-callers-deadline.rpl \
+	tests/replay/56-failed-sends.rpl \
+	tests/replay/57-candidate-is-kept-over-a-stall.rpl
+
+# What several of them share.
+tests_libtests_a_SOURCES = \
+	tests/replay/script.c tests/replay/script.h \
+	tests/unit/agent_fixture.h \
+	tests/unit/config_edit.h \
+	tests/unit/config_fixture.h \
+	tests/unit/conn_fixture.h \
+	tests/unit/discovery_fixture.h \
+	tests/unit/dns_fixture.h \
+	tests/unit/dnsreply.c tests/unit/dnsreply.h \
+	tests/unit/dnswire_fixture.h \
+	tests/unit/fake_agent.c tests/unit/fake_agent.h \
+	tests/unit/fake_server.c tests/unit/fake_server.h \
+	tests/unit/fakedns.c tests/unit/fakedns.h \
+	tests/unit/harness.h \
+	tests/unit/ipc_peer.c tests/unit/ipc_peer.h \
+	tests/unit/ipc_vectors.h \
+	tests/unit/policy_oracle.c tests/unit/policy_oracle.h \
+	tests/unit/policy_oracle_run.c \
+	tests/unit/rlshim_fixture.h \
+	tests/unit/tenant_fixture.h \
+	tests/vectors/vectors.c tests/vectors/vectors.h
+tests_libtests_a_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
+
+# The shim's own tests have it in them, not the shared library.
+tests_libshim_a_SOURCES = client-shim/rlshim.c
+
+# The fuzz targets' main() where libFuzzer does not bring its own: it runs the
+# corpus of tests/fuzz/corpus.
+tests_fuzz_libreplay_a_SOURCES = tests/fuzz/replay_main.c
+if !FUZZER
+REPLAY_LIB = tests/fuzz/libreplay.a
+endif
+
+LDADD = tests/libtests.a tests/libshim.a $(REPLAY_LIB) sandbox/libsandbox.a \
+	$(DAEMON_LIBS) $(CHECK_LIBS) $(DAEMON_EXT_LIBS)
+
+# libFuzzer's runtime is linked into these alone.
+tests_fuzz_fuzz_config_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
+tests_fuzz_fuzz_datagram_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
+tests_fuzz_fuzz_dns_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
+tests_fuzz_fuzz_ipc_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
+tests_fuzz_fuzz_key_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
+tests_fuzz_fuzz_policy_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
+
+# Loads configurations, for hands and for the schema's test.
+config_probe = tests/unit/config_probe
+
+EXTRA_PROGRAMS = $(unit_tests) $(vector_tests) $(fuzz_tests) $(config_probe) \
+	tests/replay/replay
+EXTRA_LIBRARIES = tests/libtests.a tests/libshim.a tests/fuzz/libreplay.a
+
+if TESTS_ENABLED
+check_LIBRARIES += tests/libtests.a tests/libshim.a $(REPLAY_LIB)
+check_PROGRAMS += $(unit_tests) $(vector_tests) $(config_probe) \
+	tests/replay/replay
+TESTS += $(unit_tests) $(vector_tests) $(replay_tests) $(script_tests)
+if FUZZER
+noinst_PROGRAMS += $(fuzz_tests)
+else
+check_PROGRAMS += $(fuzz_tests)
+TESTS += $(fuzz_tests)
+endif
+else
+check-local:
+	@echo '*** configured with --disable-tests: only the lints have run'
+endif
+
+TESTS += $(lint_tests)
+
+# The clients of the system tests, on the shared library.
+check_PROGRAMS += tests/system/shimclient client-shim/example
+tests_system_shimclient_LDADD = client-shim/librlshim.la
+tests_system_shimclient_CFLAGS = $(AM_CFLAGS) -pthread
+tests_system_shimclient_LDFLAGS = $(AM_LDFLAGS) -no-install -pthread
+client_shim_example_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/client-shim
+client_shim_example_LDADD = client-shim/librlshim.la
+client_shim_example_LDFLAGS = $(AM_LDFLAGS) -no-install
+
+check-system: all $(check_PROGRAMS)
+	@test '$(PYTHON3)' != no || \
+		{ echo 'check-system: needs Python 3' >&2; exit 1; }
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(system_tests)' \
+		TEST_SUITE_LOG=test-suite-system.log
+
+.PHONY: check-system
+
+# "make bench": what the agent costs, beside floors measured in the same run.
+EXTRA_PROGRAMS += tests/bench/bench
+tests_bench_bench_SOURCES = \
+	tests/bench/bench.c tests/bench/bench.h \
+	tests/bench/direct.c tests/bench/direct.h \
+	tests/bench/flow.c tests/bench/flow.h \
+	tests/bench/lab.c tests/bench/lab.h \
+	tests/bench/lab_programs.c \
+	tests/bench/probe.c tests/bench/probe.h \
+	tests/bench/report.c tests/bench/report.h \
+	tests/bench/rows_allocations.c \
+	tests/bench/rows_calls.c \
+	tests/bench/rows_cpu.c \
+	tests/bench/rows_latency.c \
+	tests/bench/rows_memory.c
+EXTRA_DIST += tests/bench/countalloc.c
+
+tests/bench/countalloc.so: tests/bench/countalloc.c
+	$(AM_V_CC)$(MKDIR_P) tests/bench && $(CC) $(DEFS) $(AM_CPPFLAGS) \
+		$(RLA_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ \
+		$(srcdir)/tests/bench/countalloc.c
+
+bench: all tests/bench/bench$(EXEEXT) tests/bench/countalloc.so
+	$(AM_TESTS_ENVIRONMENT) \
+	RLA_COUNTALLOC='$(abs_top_builddir)/tests/bench/countalloc.so'; \
+	export RLA_COUNTALLOC; \
+	tests/bench/bench$(EXEEXT) bench.json
+
+CLEANFILES += tests/bench/countalloc.so tests/bench/bench$(EXEEXT) bench.json
+
+.PHONY: bench

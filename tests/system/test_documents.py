@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""
+The documents keep their word: the commands of the README and of the manual
+pages are run as they stand, but for ports, folders and where the build is.
+"""
+
+import os
+import re
+import socket
+import subprocess
+
+import harness
+from harness import check, same
+
+TOP = os.environ.get("srcdir", ".")
+MARK = "---- block %d ----"
+
+
+def read(name):
+    with open(os.path.join(TOP, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def free_port():
+    """A port that no UDP and no TCP socket has now."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+            udp.bind(("127.0.0.1", 0))
+            port = udp.getsockname()[1]
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+                try:
+                    tcp.bind(("127.0.0.1", port))
+                    return port
+                except OSError:
+                    continue
+
+
+def run_script(lab, script, cwd):
+    """bash on the text; ends what it left behind; its output."""
+    guard = "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || :; wait' EXIT\n"
+    done = subprocess.run(
+        ["bash", "-c", guard + script], cwd=cwd, env=lab.env(),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, timeout=harness.PATIENCE, check=False)
+    out = done.stdout.decode()
+    with open(os.path.join(lab.path, "script.log"), "w",
+              encoding="utf-8") as f:
+        f.write(out)
+    same(done.returncode, 0, out)
+    return out
+
+
+def test_the_readme_as_it_stands(lab):
+    text = read("README.md")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
+    check(len(blocks) >= 6, "the README has too few blocks", len(blocks))
+    script = "".join("echo '%s'\n%s" % (MARK % i, block)
+                     for i, block in enumerate(blocks))
+    port = "127.0.0.1:%d" % free_port()
+    for old, new in (("$PWD/build", os.path.dirname(harness.CTL)),
+                     ("/tmp/rl-try", os.path.join(lab.path, "try")),
+                     ("127.0.0.1:5300", port)):
+        check(old in script, "the README does not mention", old)
+        script = script.replace(old, new)
+    out = run_script(lab, script, TOP)
+    for want in ("Allowed: ", "Denied: ", "denied: 1", '"outcome":"allowed"',
+                 "rl-agent.json: ok", "server_id: ", "allowed (ok): go on"):
+        check(want in out, "no", want, "in", out)
+    lab.know(os.path.join(lab.path, "try", "main.key"))
+
+
+def manual_commands(page):
+    """The shell lines of a page's EXAMPLES."""
+    lines = re.findall(r"^\.Dl \$ (.*)$", read(page), re.M)
+    check(lines, page, "has no commands")
+    return [line.replace("\\(dq", '"').replace("\\e", "\\")
+            for line in lines]
+
+
+def examples_document(lab, sandbox, key):
+    tenant = {"key": {"file": key}, "policy": harness.POLICY,
+              "dns": {"name": sandbox.zone, "nameservers": [sandbox.dns]}}
+    return lab.document(
+        {"main": tenant},
+        {"checkout": {"resources": [{"bucket": "checkout:{key}",
+                                     "window_ms": 1000, "limit": 100}]}},
+        {"inventory": {"ttl_ms": 10000}, "inventory:{key}": {}})
+
+
+def test_the_examples_of_rlctl(lab):
+    key = lab.keygen("main")
+    sandbox = lab.sandbox(key, zone="rl.test")
+    agent = lab.agent(examples_document(lab, sandbox, key))
+    os.symlink("/bin/true", os.path.join(lab.path, "serve"))
+    script = "export PATH=%s:$PATH RL_AGENT_SOCKET=%s\n" % (
+        os.path.dirname(harness.CTL), agent.socket)
+    script += "\n".join(manual_commands("man/rlctl.1")) + "\n"
+    out = run_script(lab, script, lab.path)
+    check(out.count("Allowed: ") >= 2, out)
+
+
+def test_the_examples_of_the_agent(lab):
+    key = lab.keygen("main")
+    sandbox = lab.sandbox(key, zone="rl.test")
+    lab.config(examples_document(lab, sandbox, key), "rl-agent.json")
+    checking, running = manual_commands("man/rl-agent.8")
+    path = os.path.join(lab.path, "env", "rl.sock")
+    check("/tmp/rl.sock" in running, running)
+    script = "export PATH=%s:%s:$PATH\n%s\n" % (
+        os.path.dirname(harness.AGENT), os.path.dirname(harness.CTL),
+        checking)
+    script += "export RATELIMITLY_TENANT=%s RATELIMITLY_NAMESERVERS=%s\n" % (
+        sandbox.zone, sandbox.dns)
+    script += "%s &\nrlctl --socket %s wait --timeout 10000\n" % (
+        running.replace("/tmp/rl.sock", path), path)
+    script += "rlctl --socket %s quit\nwait\n" % path
+    check("rl-agent.json: ok" in run_script(lab, script, lab.path))
+
+
+def fields(document):
+    """The names in a document, in its order, of each list's first entry."""
+    for name, value in document.items():
+        yield name
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, dict) and name not in ("counters", "udp6"):
+            yield from fields(value)
+
+
+def test_the_manual_explains_status(lab):
+    """rlctl(1) has the fields of status and servers, and no others"""
+    key = lab.keygen("main")
+    sandbox = lab.sandbox(key, zone="rl.test")
+    agent = lab.agent(examples_document(lab, sandbox, key))
+    section = read("man/rlctl.1").split(".Sh STATUS\n")[1].split("\n.Sh ")[0]
+    same(re.findall(r"^\.It Sy (\w+)$", section, re.M),
+         [name for what in ("status", "servers")
+          for name in fields(agent.ctl(what, "--json").json())])
+
+
+def test_help_names_every_command(lab):
+    page = read("man/rlctl.1")
+    text = lab.ctl("--help").out
+    for command in ("check", "report", "status", "servers", "wait", "quit",
+                    "key show"):
+        check(command in text, "rlctl --help lacks", command)
+        check(command.split()[0] in page, "rlctl(1) lacks", command)
+
+
+if __name__ == "__main__":
+    harness.run([value for name, value in list(globals().items())
+                 if name.startswith("test_")])

@@ -1,0 +1,306 @@
+/*
+ * Who may connect, and every cap: refused at once, freed afterwards, and the
+ * control socket out of reach of what uses up the others.
+ */
+#include "daemon/dispatch.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include "tests/unit/agent_fixture.h"
+
+static struct peer a, b, c;
+
+static void
+expect_refused(const char *path, enum ipc_error_code code)
+{
+	static struct peer p;
+
+	peer_open(&p, path);
+	expect_error(&p, 0, code);
+	peer_close(&p);
+}
+
+START_TEST(uids_and_gids)
+{
+	static char more[1024];
+	char path[96];
+
+	snprintf(more, sizeof(more),
+	    ",\"uid\":{\"path\":\"%%s/1.sock\",\"uids\":[%u,%u]},"
+	    "\"gid\":{\"path\":\"%%s/2.sock\",\"uids\":[%u],\"gids\":[%u]},"
+	    "\"not-uid\":{\"path\":\"%%s/3.sock\",\"uids\":[%u]},"
+	    "\"not-gid\":{\"path\":\"%%s/4.sock\",\"gids\":[%u]}",
+	    getuid() + 1, getuid(), getuid() + 1, getgid(), getuid() + 1,
+	    getgid() + 54321);
+	start_agent(&(struct shape){.listeners = more});
+	for (int i = 1; i <= 4; i++) {
+		snprintf(path, sizeof(path), "%s/%d.sock", folder, i);
+		if (i <= 2) {
+			join(&a, path);
+			peer_close(&a);
+		} else {
+			expect_refused(path, IPC_ERR_UNAUTHORISED);
+		}
+	}
+	ck_assert_uint_eq(counters()->connections_refused, 2);
+	ck_assert_uint_eq(counters()->connections, 4);
+	stop_agent();
+}
+END_TEST
+
+START_TEST(connections_of_a_listener)
+{
+	start_agent(&(struct shape){.listener = ",\"max_connections\":2",
+	    .listeners = ",\"other\":{\"path\":\"%s/o.sock\"}"});
+	join(&a, main_path);
+	join(&b, main_path);
+	expect_refused(main_path, IPC_ERR_BUSY);
+	expect_refused(main_path, IPC_ERR_BUSY);
+	join(&c, control_path);
+	peer_close(&c);
+	expect_alive(&a, 1);
+	peer_close(&b);
+	settle();
+	join(&b, main_path);
+	stop_agent();
+}
+END_TEST
+
+/* Over all listeners, but not on the control socket. */
+START_TEST(connections_of_a_uid)
+{
+	char path[96];
+
+	start_agent(&(struct shape){.limits = "\"max_connections_per_uid\":2",
+	    .listeners = ",\"other\":{\"path\":\"%s/o.sock\"}"});
+	snprintf(path, sizeof(path), "%s/o.sock", folder);
+	join(&a, main_path);
+	join(&b, path);
+	expect_refused(path, IPC_ERR_BUSY);
+	expect_refused(main_path, IPC_ERR_BUSY);
+	join(&c, control_path);
+	expect_alive(&c, 1);
+	/* A connection of the control socket counts for its uid as well. */
+	peer_close(&a);
+	peer_close(&b);
+	settle();
+	join(&a, main_path);
+	expect_refused(path, IPC_ERR_BUSY);
+	stop_agent();
+}
+END_TEST
+
+START_TEST(the_control_socket_has_a_cap_too)
+{
+	static struct peer many[64];
+
+	start_agent(&(struct shape){0});
+	for (unsigned int i = 0; i < 64; i++)
+		join(&many[i], control_path);
+	expect_refused(control_path, IPC_ERR_BUSY);
+	peer_close(&many[7]);
+	settle();
+	join(&many[7], control_path);
+	join(&a, main_path);
+	stop_agent();
+}
+END_TEST
+
+/* Some descriptors are kept back for the control socket. */
+START_TEST(descriptors)
+{
+	struct rlimit lim = {.rlim_cur = 64, .rlim_max = 64};
+	int last = -1, fd;
+
+	start_agent(&(struct shape){0});
+	join(&a, main_path);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	/* Somebody else uses them: 16 of 64 are kept. */
+	while ((fd = fcntl(0, F_DUPFD_CLOEXEC, 0)) >= 0 && fd < 47)
+		last = fd;
+	ck_assert_int_ge(last, 0);
+	expect_refused(main_path, IPC_ERR_BUSY);
+	join(&c, control_path);
+	expect_alive(&c, 1);
+	expect_alive(&a, 1);
+	peer_close(&c);
+	close(last);
+	close(last - 1);
+	close(fd);
+	join(&b, main_path);
+	stop_agent();
+}
+END_TEST
+
+static void
+check(struct peer *p, uint64_t id, uint32_t operation, const char *rule)
+{
+	const struct peer_base base = {.number = operation, .tokens = 1};
+
+	peer_check(p, id, &base, rule, NULL);
+}
+
+/*
+ * Three checks fit; the fourth fails at once, by its rule's policy, and one
+ * that ends makes room.
+ */
+static void
+three_fit(void)
+{
+	join(&a, main_path);
+	for (uint32_t i = 1; i <= 3; i++)
+		check(&a, i, i, "plain");
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 3);
+	check(&a, 4, 4, "plain");
+	expect_failed(&a, 4, false, IPC_REASON_OVERLOADED);
+	join(&b, main_path);
+	check(&b, 4, 5, "quick");
+	expect_failed(&b, 4, true, IPC_REASON_OVERLOADED);
+	ck_assert_uint_eq(counters()->failed_overloaded, 2);
+	check(&b, 5, 5, "empty"); /* needs no room */
+	expect_decision(
+	    &b, 5, IPC_ALLOWED, true, IPC_SOURCE_EMPTY, IPC_REASON_OK);
+	take(0);
+	fake_server_allow(&server[0], &q);
+	next(&a);
+	check(&b, 6, 6, "plain");
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 3);
+	peer_close(&a);
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 1);
+	check(&b, 7, 7, "plain");
+	check(&b, 8, 8, "plain");
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 3);
+	ck_assert_uint_eq(counters()->failed_overloaded, 2);
+	stop_agent();
+}
+
+START_TEST(checks_of_a_listener)
+{
+	char path[96];
+
+	start_agent(&(struct shape){.listener = ",\"max_inflight\":3",
+	    .listeners = ",\"other\":{\"path\":\"%s/o.sock\"}"});
+	snprintf(path, sizeof(path), "%s/o.sock", folder);
+	join(&c, path);
+	three_fit();
+}
+END_TEST
+
+START_TEST(checks_of_a_uid)
+{
+	start_agent(&(struct shape){.limits = "\"max_inflight_per_uid\":3"});
+	three_fit();
+}
+END_TEST
+
+START_TEST(checks_of_the_agent)
+{
+	start_agent(&(struct shape){.limits = "\"max_inflight\":3"});
+	three_fit();
+}
+END_TEST
+
+/* Cancelled before their datagrams left: until then they are not gone. */
+/* Even with their datagrams still queued, and while answers may come. */
+START_TEST(cancelled_checks_make_room)
+{
+	start_agent(&(struct shape){.limits = "\"max_inflight\":3"});
+	join(&a, main_path);
+	for (uint32_t i = 1; i <= 3; i++) {
+		check(&a, i, i, "plain");
+		peer_empty(&a, IPC_CANCEL, i);
+	}
+	check(&a, 4, 4, "plain"); /* all of it is read in one turn */
+	for (uint32_t i = 1; i <= 3; i++)
+		expect_decision(&a, i, IPC_CANCELLED, false, IPC_SOURCE_POLICY,
+		    IPC_REASON_CANCELLED);
+	ck_assert_uint_eq(dispatch_inflight(agent->dispatch), 1);
+	for (uint32_t i = 5; i <= 6; i++)
+		check(&a, i, i, "plain");
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 3);
+	stop_agent();
+}
+END_TEST
+
+START_TEST(a_full_listener_leaves_another_alone)
+{
+	char path[96];
+
+	start_agent(&(struct shape){.listener = ",\"max_inflight\":1",
+	    .listeners = ",\"other\":{\"path\":\"%s/o.sock\"}"});
+	snprintf(path, sizeof(path), "%s/o.sock", folder);
+	join(&a, main_path);
+	join(&b, path);
+	check(&a, 1, 1, "plain");
+	check(&b, 1, 2, "plain");
+	check(&b, 2, 3, "plain");
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 3);
+	check(&a, 2, 4, "plain");
+	expect_failed(&a, 2, false, IPC_REASON_OVERLOADED);
+	stop_agent();
+}
+END_TEST
+
+#define MANY 6000
+
+/*
+ * It has thousands of checks in flight, with long answers, and never reads:
+ * reading from it stops, and when the answers come it is closed.
+ */
+START_TEST(unread_answers_end_the_connection)
+{
+	static char rules[16 * 1024];
+	const struct peer_base detail = {
+	    .tokens = 1, .options = IPC_OPT_DETAIL};
+	struct peer_base base = detail;
+	size_t len;
+
+	len = (size_t)snprintf(rules, sizeof(rules),
+	    "\"long\":{\"tenant\":\"slow\",\"resources\":[");
+	for (int i = 0; i < 20; i++)
+		len += (size_t)snprintf(rules + len, sizeof(rules) - len,
+		    "%s{\"bucket\":\"%0200d\"}", i > 0 ? "," : "", i);
+	snprintf(rules + len, sizeof(rules) - len, "]}");
+	start_agent(&(struct shape){.rules = rules});
+	join(&b, main_path);
+	join(&a, main_path);
+	for (base.number = 0; base.number < MANY; base.number++) {
+		peer_check(&a, base.number + 1, &base, "long", NULL);
+		if (base.number % 32 == 0)
+			settle();
+	}
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == MANY);
+	TURN_UNTIL((fake_server_take(&server[0], &q)
+			? fake_server_allow(&server[0], &q)
+			: (void)0,
+	    counters()->connections_unread == 1));
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 0);
+	ck_assert_uint_gt(counters()->allowed, 500);
+	ck_assert_uint_gt(counters()->cancelled, 0);
+	expect_alive(&b, 1);
+	stop_agent();
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("client");
+	TCase *tc = tcase_create("client");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, uids_and_gids);
+	tcase_add_test(tc, connections_of_a_listener);
+	tcase_add_test(tc, connections_of_a_uid);
+	tcase_add_test(tc, the_control_socket_has_a_cap_too);
+	tcase_add_test(tc, descriptors);
+	tcase_add_test(tc, checks_of_a_listener);
+	tcase_add_test(tc, checks_of_a_uid);
+	tcase_add_test(tc, checks_of_the_agent);
+	tcase_add_test(tc, cancelled_checks_make_room);
+	tcase_add_test(tc, a_full_listener_leaves_another_alone);
+	tcase_add_test(tc, unread_answers_end_the_connection);
+	suite_add_tcase(suite, tc);
+	return harness_run(suite);
+}

@@ -1,0 +1,646 @@
+/*
+ * The agent's half of the application protocol against ipc.json, whose bytes
+ * come from an encoder of their own (tests/vectors/make_ipc.py): decoders by
+ * their fields, encoders by their bytes, faults by name. Then what vectors
+ * cannot hold: every truncation, mutations, and the ends of buffers.
+ */
+#include "proto/ipc.h"
+
+#include <string.h>
+
+#include "proto/err.h"
+#include "tests/unit/harness.h"
+#include "tests/unit/ipc_vectors.h"
+
+/* ---- what clients send ---- */
+
+union decoded {
+	struct ipc_hello hello;
+	struct ipc_check check;
+	struct ipc_check_adhoc adhoc;
+	struct ipc_report report;
+	struct ipc_report_adhoc report_adhoc;
+	struct ipc_ping ping;
+	struct ipc_wait wait;
+};
+
+/* RLA_EINVAL for a type that clients do not send. */
+static int
+decode(uint16_t type, struct reader *r, union decoded *out)
+{
+	switch (type) {
+	case IPC_HELLO:
+		return ipc_dec_hello(r, &out->hello);
+	case IPC_CHECK:
+		return ipc_dec_check(r, &out->check);
+	case IPC_CHECK_ADHOC:
+		return ipc_dec_check_adhoc(r, &out->adhoc);
+	case IPC_REPORT:
+		return ipc_dec_report(r, &out->report);
+	case IPC_REPORT_ADHOC:
+		return ipc_dec_report_adhoc(r, &out->report_adhoc);
+	case IPC_PING:
+		return ipc_dec_ping(r, &out->ping);
+	case IPC_WAIT:
+		return ipc_dec_wait(r, &out->wait);
+	case IPC_CANCEL:
+	case IPC_STATUS:
+	case IPC_SERVERS:
+	case IPC_QUIT:
+		return ipc_dec_empty(r);
+	default:
+		return RLA_EINVAL;
+	}
+}
+
+static void
+same_str(const struct ipc_str *got, const json_t *fields, const char *key)
+{
+	struct ipc_str want = vec_str(fields, key);
+
+	ck_assert_msg(got->len == want.len, "%s: %u bytes, not %u", key,
+	    got->len, want.len);
+	ck_assert_msg(
+	    memcmp(got->bytes, want.bytes, want.len) == 0, "%s differs", key);
+}
+
+static void
+same_bytes(const uint8_t *got, const json_t *fields, const char *key)
+{
+	uint8_t want[IPC_ID_LEN];
+
+	ck_assert_uint_eq(vec_unhex(vec_text(fields, key), want), IPC_ID_LEN);
+	ck_assert_mem_eq(got, want, IPC_ID_LEN);
+}
+
+#define SAME(got, fields, key) \
+	ck_assert_uint_eq((got)->key, vec_number((fields), #key))
+
+static void
+same_base(const struct ipc_check_base *got, const json_t *fields)
+{
+	same_bytes(got->operation_id, fields, "operation_id");
+	same_bytes(got->config_hash, fields, "config_hash");
+	SAME(got, fields, age_us);
+	SAME(got, fields, deadline_ms);
+	SAME(got, fields, options);
+	SAME(got, fields, tokens);
+}
+
+static void
+same_adhoc(const struct ipc_check_adhoc *got, const json_t *fields)
+{
+	const json_t *guards = vec_member(fields, "guards");
+	const json_t *resources = vec_member(fields, "resources");
+	const json_t *part;
+	size_t i;
+
+	same_base(&got->base, fields);
+	same_str(&got->tenant, fields, "tenant");
+	same_str(&got->label, fields, "label");
+	ck_assert_uint_eq(got->guard_count, json_array_size(guards));
+	ck_assert_uint_eq(got->resource_count, json_array_size(resources));
+	json_array_foreach(guards, i, part)
+	{
+		SAME(&got->guards[i], part, ttl_ms);
+		SAME(&got->guards[i], part, max_samples);
+		SAME(&got->guards[i], part, buffer_size);
+		SAME(&got->guards[i], part, min_samples);
+		SAME(&got->guards[i], part, below_ms);
+		same_str(&got->guards[i].name, part, "name");
+	}
+	json_array_foreach(resources, i, part)
+	{
+		SAME(&got->resources[i], part, window_ms);
+		SAME(&got->resources[i], part, limit);
+		SAME(&got->resources[i], part, tokens);
+		same_str(&got->resources[i].name, part, "name");
+	}
+}
+
+static void
+same_report_adhoc(const struct ipc_report_adhoc *got, const json_t *fields)
+{
+	SAME(got, fields, latency_ms);
+	SAME(got, fields, ttl_ms);
+	SAME(got, fields, max_samples);
+	SAME(got, fields, buffer_size);
+	SAME(got, fields, min_samples);
+	same_str(&got->tenant, fields, "tenant");
+	same_str(&got->tracker, fields, "tracker");
+}
+
+static void
+same_fields(uint16_t type, const union decoded *got, const json_t *fields)
+{
+	switch (type) {
+	case IPC_HELLO:
+		SAME(&got->hello, fields, version_min);
+		SAME(&got->hello, fields, version_max);
+		same_str(&got->hello.client, fields, "client");
+		break;
+	case IPC_CHECK:
+		same_base(&got->check.base, fields);
+		same_str(&got->check.rule, fields, "rule");
+		same_str(&got->check.key, fields, "key");
+		break;
+	case IPC_CHECK_ADHOC:
+		same_adhoc(&got->adhoc, fields);
+		break;
+	case IPC_REPORT:
+		SAME(&got->report, fields, latency_ms);
+		SAME(&got->report, fields, options);
+		same_str(&got->report.tenant, fields, "tenant");
+		same_str(&got->report.tracker, fields, "tracker");
+		same_str(&got->report.key, fields, "key");
+		break;
+	case IPC_REPORT_ADHOC:
+		same_report_adhoc(&got->report_adhoc, fields);
+		break;
+	case IPC_PING:
+		same_str(&got->ping.bytes, fields, "bytes");
+		break;
+	case IPC_WAIT:
+		SAME(&got->wait, fields, timeout_ms);
+		break;
+	default:
+		ck_assert_uint_eq(json_object_size(fields), 0);
+	}
+}
+
+START_TEST(decodes_the_vectors)
+{
+	const json_t *vector;
+	union decoded out;
+	struct ipc_head head;
+	struct reader r;
+	uint8_t *frame;
+	size_t i, len, seen = 0;
+
+	json_array_foreach(vec_member(vectors, "messages"), i, vector)
+	{
+		if (!vec_from_client(vector))
+			continue;
+		vec_used = 0;
+		len = vec_frame(vector, &frame);
+		ck_assert_int_eq(ipc_frame(frame, len, &head, &r), IPC_MESSAGE);
+		ck_assert_uint_eq(head.length, len);
+		ck_assert_uint_eq(head.id, vec_number(vector, "id"));
+		ck_assert_uint_eq(head.flags, vec_number(vector, "flags"));
+		ck_assert_str_eq(
+		    ipc_type_name(head.type), vec_text(vector, "type"));
+		ck_assert_msg(decode(head.type, &r, &out) == 0,
+		    "%s does not decode", vec_text(vector, "name"));
+		same_fields(head.type, &out, vec_member(vector, "fields"));
+		seen++;
+	}
+	ck_assert_uint_gt(seen, 20);
+}
+END_TEST
+
+/* The fault as IPC.md names it. */
+static const char *
+fault_of(const uint8_t *bytes, size_t len)
+{
+	union decoded out;
+	struct ipc_head head;
+	struct reader r;
+
+	switch (ipc_frame(bytes, len, &head, &r)) {
+	case IPC_NEED_MORE:
+		return "need-more";
+	case IPC_BAD:
+		return "framing";
+	case IPC_MESSAGE:
+		break;
+	}
+	switch (decode(head.type, &r, &out)) {
+	case 0:
+		return "none";
+	case RLA_ESHORT:
+		return "short";
+	case RLA_ETOOBIG:
+		return "too-big";
+	case RLA_EMALFORMED:
+		return "malformed";
+	case RLA_EINVAL:
+		return "type";
+	default:
+		return "some other error";
+	}
+}
+
+/* A copy of just these bytes, so that a sanitizer sees one read too many. */
+static const char *
+fault_of_copy(const uint8_t *bytes, size_t len)
+{
+	uint8_t *copy = malloc(len > 0 ? len : 1);
+	const char *fault;
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, bytes, len);
+	fault = fault_of(copy, len);
+	free(copy);
+	return fault;
+}
+
+START_TEST(names_the_faults)
+{
+	const json_t *vector;
+	uint8_t *frame;
+	size_t i, len, seen = 0;
+	const char *got;
+
+	json_array_foreach(vec_member(vectors, "malformed"), i, vector)
+	{
+		if (!vec_from_client(vector))
+			continue;
+		vec_used = 0;
+		len = vec_frame(vector, &frame);
+		got = fault_of_copy(frame, len);
+		ck_assert_msg(strcmp(got, vec_text(vector, "fault")) == 0,
+		    "%s: %s, not %s", vec_text(vector, "name"), got,
+		    vec_text(vector, "fault"));
+		seen++;
+	}
+	ck_assert_uint_gt(seen, 30);
+}
+END_TEST
+
+static void
+set_length(uint8_t *frame, size_t len)
+{
+	frame[0] = (uint8_t)len;
+	frame[1] = (uint8_t)(len >> 8);
+	frame[2] = frame[3] = 0;
+}
+
+static void
+truncate_all(const char *name, uint8_t *frame, size_t len)
+{
+	bool any_length = frame[4] == IPC_PING; /* its payload is just bytes */
+	const char *got;
+	size_t cut;
+
+	for (cut = 0; cut < len; cut++) {
+		got = fault_of_copy(frame, cut);
+		ck_assert_msg(strcmp(got, "need-more") == 0,
+		    "%s cut at %zu: %s", name, cut, got);
+	}
+	for (cut = IPC_HEAD_LEN; cut < len; cut++) {
+		set_length(frame, cut);
+		got = fault_of_copy(frame, cut);
+		ck_assert_msg(strcmp(got, any_length ? "none" : "short") == 0,
+		    "%s with a length of %zu: %s", name, cut, got);
+	}
+	set_length(frame, len);
+}
+
+START_TEST(every_truncation)
+{
+	const json_t *vector;
+	uint8_t *frame;
+	size_t i, len;
+
+	json_array_foreach(vec_member(vectors, "messages"), i, vector)
+	{
+		if (!vec_from_client(vector))
+			continue;
+		vec_used = 0;
+		len = vec_frame(vector, &frame);
+		truncate_all(vec_text(vector, "name"), frame, len);
+	}
+}
+END_TEST
+
+/* Whatever the bytes: one of the known verdicts, within the buffer. */
+START_TEST(random_mutations)
+{
+	uint64_t state = harness_seed();
+	const json_t *vector;
+	uint8_t *frame;
+	size_t i, n, len, round;
+
+	json_array_foreach(vec_member(vectors, "messages"), i, vector)
+	{
+		vec_used = 0;
+		len = vec_frame(vector, &frame);
+		for (round = 0; round < 200; round++) {
+			n = 1 + harness_below(&state, 4);
+			while (n-- > 0)
+				frame[harness_below(&state, (uint32_t)len)] =
+				    (uint8_t)harness_random(&state);
+			if (round % 2 == 0)
+				set_length(frame, len);
+			ck_assert_str_ne(
+			    fault_of_copy(frame, len), "some other error");
+		}
+	}
+}
+END_TEST
+
+/* ---- what the agent sends ---- */
+
+static void
+read_welcome(struct ipc_welcome *out, const json_t *fields)
+{
+	out->version = (uint16_t)vec_number(fields, "version");
+	out->max_frame = (uint32_t)vec_number(fields, "max_frame");
+	out->max_inflight = (uint32_t)vec_number(fields, "max_inflight");
+	out->default_deadline_ms =
+	    (uint32_t)vec_number(fields, "default_deadline_ms");
+	vec_unhex(vec_text(fields, "config_hash"), out->config_hash);
+	out->generation = vec_number(fields, "generation");
+	out->agent = vec_str(fields, "agent");
+}
+
+static void
+read_parts(struct ipc_decision *out, const json_t *fields)
+{
+	const json_t *guards = vec_member(fields, "guards");
+	const json_t *resources = vec_member(fields, "resources");
+	const json_t *part;
+	size_t i;
+
+	out->guard_count = (uint16_t)json_array_size(guards);
+	out->resource_count = (uint16_t)json_array_size(resources);
+	json_array_foreach(guards, i, part)
+	{
+		out->guards[i].below_ms =
+		    (uint32_t)vec_number(part, "below_ms");
+		out->guards[i].current_ms =
+		    (uint32_t)vec_number(part, "current_ms");
+		out->guards[i].passed = (uint8_t)vec_number(part, "passed");
+		out->guards[i].name = vec_str(part, "name");
+	}
+	json_array_foreach(resources, i, part)
+	{
+		out->resources[i].window_ms =
+		    (uint32_t)vec_number(part, "window_ms");
+		out->resources[i].limit = (uint32_t)vec_number(part, "limit");
+		out->resources[i].tokens = (uint32_t)vec_number(part, "tokens");
+		out->resources[i].deficit =
+		    (uint32_t)vec_number(part, "deficit");
+		out->resources[i].actual_rate =
+		    (uint32_t)vec_number(part, "actual_rate");
+		out->resources[i].name = vec_str(part, "name");
+	}
+}
+
+static void
+read_decision(struct ipc_decision *out, const json_t *fields)
+{
+	out->outcome = (uint8_t)vec_number(fields, "outcome");
+	out->permit = (uint8_t)vec_number(fields, "permit");
+	out->source = (uint8_t)vec_number(fields, "source");
+	out->reason = (uint8_t)vec_number(fields, "reason");
+	out->round = (uint16_t)vec_number(fields, "round");
+	out->has = (uint16_t)vec_number(fields, "has");
+	out->retry_after_ms = (uint32_t)vec_number(fields, "retry_after_ms");
+	out->server_id = vec_number(fields, "server_id");
+	out->elapsed_us = vec_number(fields, "elapsed_us");
+	out->limit = vec_str(fields, "limit");
+	out->text = vec_str(fields, "text");
+	read_parts(out, fields);
+}
+
+/* Encodes a vector's fields into w; what the encoder returned. */
+static int
+encode(struct writer *w, const json_t *vector)
+{
+	static struct ipc_decision decision;
+	const json_t *fields = vec_member(vector, "fields");
+	const char *type = vec_text(vector, "type");
+	uint64_t id = vec_number(vector, "id");
+	struct ipc_welcome welcome;
+	struct ipc_reported reported;
+	struct ipc_ping pong;
+	struct ipc_str text;
+	struct ipc_done done;
+	struct ipc_error error;
+	struct ipc_go_away go_away;
+
+	if (strcmp(type, "welcome") == 0) {
+		read_welcome(&welcome, fields);
+		return ipc_enc_welcome(w, id, &welcome);
+	}
+	if (strcmp(type, "decision") == 0) {
+		read_decision(&decision, fields);
+		return ipc_enc_decision(w, id, &decision);
+	}
+	if (strcmp(type, "reported") == 0) {
+		reported.reason = (uint8_t)vec_number(fields, "reason");
+		reported.sent = (uint8_t)vec_number(fields, "sent");
+		reported.text = vec_str(fields, "text");
+		return ipc_enc_reported(w, id, &reported);
+	}
+	if (strcmp(type, "pong") == 0) {
+		pong.bytes = vec_str(fields, "bytes");
+		return ipc_enc_pong(w, id, &pong);
+	}
+	if (strcmp(type, "document") == 0) {
+		text = vec_str(fields, "json");
+		return ipc_enc_document(w, id, text.bytes, text.len,
+		    (vec_number(vector, "flags") & IPC_FLAG_MORE) != 0);
+	}
+	if (strcmp(type, "go-away") == 0) {
+		go_away.last_id = vec_number(fields, "last_id");
+		go_away.text = vec_str(fields, "text");
+		return ipc_enc_go_away(w, id, &go_away);
+	}
+	if (strcmp(type, "done") == 0) {
+		done.reason = (uint16_t)vec_number(fields, "reason");
+		done.text = vec_str(fields, "text");
+		return ipc_enc_done(w, id, &done);
+	}
+	ck_assert_str_eq(type, "error");
+	error.code = (uint16_t)vec_number(fields, "code");
+	error.text = vec_str(fields, "text");
+	return ipc_enc_error(w, id, &error);
+}
+
+START_TEST(encodes_the_vectors)
+{
+	static uint8_t buf[IPC_MAX_FRAME + 7];
+	const json_t *vector;
+	struct writer w;
+	uint8_t *frame;
+	size_t i, len, seen = 0;
+
+	json_array_foreach(vec_member(vectors, "messages"), i, vector)
+	{
+		if (vec_from_client(vector))
+			continue;
+		vec_used = 0;
+		len = vec_frame(vector, &frame);
+		/* Not at the buffer's start: frames are queued in one. */
+		writer_init(&w, buf, sizeof(buf));
+		writer_zeros(&w, 7);
+		ck_assert_msg(encode(&w, vector) == 0, "%s does not encode",
+		    vec_text(vector, "name"));
+		ck_assert_uint_eq(writer_len(&w), 7 + len);
+		ck_assert_msg(memcmp(buf + 7, frame, len) == 0,
+		    "%s: other bytes", vec_text(vector, "name"));
+		seen++;
+	}
+	ck_assert_uint_gt(seen, 20);
+}
+END_TEST
+
+/* With any room too small, nothing is written and the writer goes on. */
+START_TEST(encoders_need_their_room)
+{
+	static uint8_t buf[IPC_MAX_FRAME];
+	const json_t *vector;
+	struct writer w;
+	uint8_t *frame;
+	size_t i, room, len;
+
+	json_array_foreach(vec_member(vectors, "messages"), i, vector)
+	{
+		if (vec_from_client(vector))
+			continue;
+		vec_used = 0;
+		len = vec_frame(vector, &frame);
+		for (room = len > 700 ? len - 700 : 0; room < len; room++) {
+			vec_used = len;
+			writer_init(&w, buf, room);
+			ck_assert_int_eq(encode(&w, vector), RLA_ETOOBIG);
+			ck_assert(writer_ok(&w));
+			ck_assert_uint_eq(writer_len(&w), 0);
+		}
+	}
+}
+END_TEST
+
+static struct ipc_str
+filler(size_t len)
+{
+	struct ipc_str s = {vec_take(len), (uint16_t)len};
+
+	memset(vec_pool, 'x', vec_used);
+	return s;
+}
+
+START_TEST(encoders_keep_the_maxima)
+{
+	static uint8_t buf[2 * IPC_MAX_FRAME];
+	static struct ipc_decision decision;
+	static uint8_t json[IPC_MAX_FRAME];
+	struct ipc_ping pong;
+	struct ipc_done done = {0, {NULL, 0}};
+	struct writer w;
+	size_t i;
+
+	vec_used = 0;
+	writer_init(&w, buf, sizeof(buf));
+	pong.bytes = filler(IPC_MAX_PING + 1);
+	ck_assert_int_eq(ipc_enc_pong(&w, 1, &pong), RLA_ETOOBIG);
+	done.text = filler(IPC_MAX_TEXT + 1);
+	ck_assert_int_eq(ipc_enc_done(&w, 1, &done), RLA_ETOOBIG);
+	ck_assert_int_eq(ipc_enc_document(&w, 1, json,
+			     sizeof(json) - IPC_HEAD_LEN + 1, false),
+	    RLA_ETOOBIG);
+	decision.limit = filler(IPC_MAX_NAME + 1);
+	ck_assert_int_eq(ipc_enc_decision(&w, 1, &decision), RLA_ETOOBIG);
+	decision.limit.len = 0;
+	decision.has = IPC_HAS_DETAIL;
+	decision.guard_count = IPC_MAX_GUARDS + 1;
+	ck_assert_int_eq(ipc_enc_decision(&w, 1, &decision), RLA_ETOOBIG);
+	/* Names of the greatest length everywhere: more than a frame. */
+	decision.guard_count = IPC_MAX_GUARDS;
+	decision.resource_count = IPC_MAX_RESOURCES;
+	for (i = 0; i < IPC_MAX_GUARDS; i++)
+		decision.guards[i].name = filler(IPC_MAX_NAME);
+	for (i = 0; i < IPC_MAX_RESOURCES; i++)
+		decision.resources[i].name = filler(IPC_MAX_NAME);
+	ck_assert_int_eq(ipc_enc_decision(&w, 1, &decision), RLA_ETOOBIG);
+	ck_assert(writer_ok(&w));
+	ck_assert_uint_eq(writer_len(&w), 0);
+	/* The longest document fits, and the writer is still usable. */
+	ck_assert_int_eq(
+	    ipc_enc_document(&w, 1, json, sizeof(json) - IPC_HEAD_LEN, false),
+	    0);
+	ck_assert_uint_eq(writer_len(&w), IPC_MAX_FRAME);
+}
+END_TEST
+
+START_TEST(frames_in_a_row)
+{
+	static const uint8_t two[] = {16, 0, 0, 0, 0x41, 0, 0, 0, 7, 0, 0, 0, 0,
+	    0, 0, 0, 18, 0, 0, 0, 0x30, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0x80, 'h',
+	    'i', 16};
+	struct ipc_head head;
+	struct ipc_ping ping;
+	struct reader r;
+
+	ck_assert_int_eq(ipc_frame(two, sizeof(two), &head, &r), IPC_MESSAGE);
+	ck_assert_uint_eq(head.type, IPC_STATUS);
+	ck_assert_uint_eq(head.id, 7);
+	ck_assert_int_eq(ipc_dec_empty(&r), 0);
+	ck_assert_int_eq(
+	    ipc_frame(two + 16, sizeof(two) - 16, &head, &r), IPC_MESSAGE);
+	ck_assert_uint_eq(head.type, IPC_PING);
+	ck_assert_uint_eq(head.flags, 1);
+	ck_assert_uint_eq(head.id, UINT64_C(0x8000000000000008));
+	ck_assert_int_eq(ipc_dec_ping(&r, &ping), 0);
+	ck_assert_uint_eq(ping.bytes.len, 2);
+	ck_assert_mem_eq(ping.bytes.bytes, "hi", 2);
+	ck_assert_int_eq(ipc_frame(two + 34, 1, &head, &r), IPC_NEED_MORE);
+}
+END_TEST
+
+/* The words of the design, in the order of the numbers on the wire. */
+START_TEST(names)
+{
+	static const char *const outcomes[] = {
+	    "allowed", "denied", "failed", "cancelled"};
+	static const char *const sources[] = {
+	    "server", "empty", "policy", "local", "shadow"};
+	static const char *const reasons[] = {"ok", "resource", "guard",
+	    "resource+guard", "validation", "unknown-rule", "unauthorised",
+	    "discovery", "transport", "timeout", "overloaded", "draining",
+	    "interrupted", "unavailable", "cancelled"};
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		ck_assert_str_eq(
+		    ipc_outcome_name((enum ipc_outcome)i), outcomes[i]);
+	for (i = 0; i < 5; i++)
+		ck_assert_str_eq(
+		    ipc_source_name((enum ipc_source)i), sources[i]);
+	for (i = 0; i < 15; i++)
+		ck_assert_str_eq(
+		    ipc_reason_name((enum ipc_reason)i), reasons[i]);
+	ck_assert_str_eq(ipc_reason_name((enum ipc_reason)15), "unknown");
+	ck_assert_ptr_null(ipc_type_name(0));
+	ck_assert_ptr_null(ipc_type_name(0x8000));
+}
+END_TEST
+
+static Suite *
+ipc_suite(void)
+{
+	Suite *s = suite_create("ipc");
+	TCase *tc = tcase_create("ipc");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, vec_load, vec_free);
+	tcase_add_test(tc, decodes_the_vectors);
+	tcase_add_test(tc, names_the_faults);
+	tcase_add_test(tc, every_truncation);
+	tcase_add_test(tc, random_mutations);
+	tcase_add_test(tc, encodes_the_vectors);
+	tcase_add_test(tc, encoders_need_their_room);
+	tcase_add_test(tc, encoders_keep_the_maxima);
+	tcase_add_test(tc, frames_in_a_row);
+	tcase_add_test(tc, names);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+int
+main(void)
+{
+	return harness_run(ipc_suite());
+}

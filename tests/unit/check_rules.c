@@ -1,0 +1,375 @@
+/*
+ * Names to wire requests: ids against the vectors, placeholders, token
+ * arithmetic, what the key and a datagram allow, to the block.
+ */
+#include "daemon/rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/err.h"
+#include "tests/unit/config_fixture.h"
+#include "tests/unit/harness.h"
+
+#define CHECKOUT_ID  "f5cf3ad8b8406854b596ba3614f16eff"
+#define INVENTORY_V1 "0320bf15b884bda367a17e5ffb650441"
+#define INVENTORY_V2 "6a17d07a424568304e50d28540f76e67"
+
+static const char text_v1[] = "{\"tenants\":{\"v1\":{\"key\":" ENV(
+    "RATELIMITLY_AUTH_KEY") "},"
+			    "\"v2\":{\"key\":" ENV(
+				"RLA_TEST_WINDOW") "}},"
+						   "\"trackers\":{\"inventory-backend\":{},\"big\":{\"buffer_size\":65},"
+						   "\"inventory-{key}\":{}},"
+						   "\"rules\":{"
+						   "\"fixed\":{\"tenant\":\"v1\",\"label\":\"api\",\"resources\":["
+						   "{\"bucket\":\"checkout\"}],"
+						   "\"guards\":[{\"tracker\":\"inventory-backend\"}]},"
+						   "\"v2\":{\"tenant\":\"v2\",\"resources\":[{\"bucket\":\"checkout\"}],"
+						   "\"guards\":[{\"tracker\":\"inventory-backend\"},"
+						   "{\"tracker\":\"big\"}]},"
+						   "\"keyed\":{\"tenant\":\"v1\",\"resources\":["
+						   "{\"bucket\":\"check{key}\",\"tokens\":3}],"
+						   "\"guards\":[{\"tracker\":\"inventory-{key}\"}]},"
+						   "\"kernel\":{\"tenant\":\"v1\",\"resources\":["
+						   "{\"bucket\":\"{uid}/{gid}/{listener}/{{{key}}}\"}]},"
+						   "\"braces\":{\"tenant\":\"v1\",\"resources\":["
+						   "{\"bucket\":\"a{{b}}\"},{\"bucket\":\"{key}\"}]},"
+						   "\"big\":{\"tenant\":\"v1\",\"guards\":[{\"tracker\":\"big\"}]},"
+						   "\"window\":{\"tenant\":\"v2\",\"resources\":["
+						   "{\"bucket\":\"a\",\"window_ms\":1025}]},"
+						   "\"empty\":{\"tenant\":\"v1\"}}}";
+
+static struct config *config;
+static struct rules *rules;
+static struct rules_request request;
+static char text[RULES_TEXT_MAX];
+static struct rules_caller caller;
+
+static void
+setup(void)
+{
+	char err[CONFIG_ERR_MAX];
+
+	fixture_keys();
+	config = fixture_parse(text_v1, err);
+	ck_assert_msg(config != NULL, "%s", err);
+	rules = rules_new(config);
+	ck_assert_ptr_nonnull(rules);
+	memset(&request, 0xAA, sizeof(request));
+	caller = (struct rules_caller){
+	    .uid = 1000, .gid = 4294967294u, .listener = "main"};
+	text[0] = '\0';
+}
+
+static void
+teardown(void)
+{
+	rules_free(rules);
+	rules_free(NULL);
+	config_unref(config);
+}
+
+static void
+use_key(const char *key)
+{
+	caller.key = (const uint8_t *)key;
+	caller.key_len = strlen(key);
+}
+
+static int
+build(const char *rule, uint32_t tokens)
+{
+	return rules_build(rules, config_rule(config, rule, strlen(rule)),
+	    &caller, tokens, &request, text);
+}
+
+static void
+assert_id(const uint8_t id[ID_LEN], const char *hex)
+{
+	char shown[2 * ID_LEN + 1];
+
+	for (size_t i = 0; i < ID_LEN; i++)
+		snprintf(shown + 2 * i, 3, "%02x", id[i]);
+	ck_assert_str_eq(shown, hex);
+}
+
+static void
+assert_name(const struct ipc_str *name, const char *expected)
+{
+	ck_assert_uint_eq(name->len, strlen(expected));
+	ck_assert_mem_eq(name->bytes, expected, name->len);
+}
+
+START_TEST(test_fixed_ids)
+{
+	const struct pdu_guard *g = request.rate.guards;
+
+	ck_assert_int_eq(build("fixed", 1), 0);
+	ck_assert_uint_eq(request.rate.resource_count, 1);
+	ck_assert_uint_eq(request.rate.guard_count, 1);
+	assert_id(request.rate.resources[0].id, CHECKOUT_ID);
+	ck_assert_uint_eq(request.rate.resources[0].window_ms, 1000);
+	ck_assert_uint_eq(request.rate.resources[0].limit, 100);
+	ck_assert_uint_eq(request.rate.resources[0].tokens, 1);
+	assert_id(g->id, INVENTORY_V1);
+	ck_assert_uint_eq(g->ttl_ms, 10000);
+	ck_assert_uint_eq(g->max_samples, 100);
+	ck_assert_uint_eq(g->buffer_size, 32);
+	ck_assert_uint_eq(g->min_samples, 5);
+	ck_assert_uint_eq(g->threshold_ms, 100);
+	ck_assert_uint_eq(g->current_ms, 0);
+	ck_assert_mem_eq(request.rate.label, "api", 3);
+	ck_assert_uint_eq(request.rate.label_len, 3);
+	assert_name(&request.resource_names[0], "checkout");
+	assert_name(&request.guard_names[0], "inventory-backend");
+
+	/* The other profile: another id, no limit on buffer_size. */
+	ck_assert_int_eq(build("v2", 1), 0);
+	assert_id(request.rate.resources[0].id, CHECKOUT_ID);
+	assert_id(g->id, INVENTORY_V2);
+
+	ck_assert_int_eq(build("empty", 1), 0);
+	ck_assert_uint_eq(request.rate.resource_count, 0);
+	ck_assert_uint_eq(request.rate.guard_count, 0);
+}
+END_TEST
+
+/* What is filled in has the id of the same name written out. */
+START_TEST(test_keyed_ids)
+{
+	use_key("out");
+	ck_assert_int_eq(build("keyed", 7), 0);
+	assert_id(request.rate.resources[0].id, CHECKOUT_ID);
+	ck_assert_uint_eq(request.rate.resources[0].tokens, 21);
+	assert_name(&request.resource_names[0], "checkout");
+	use_key("backend");
+	ck_assert_int_eq(build("keyed", 1), 0);
+	assert_id(request.rate.guards[0].id, INVENTORY_V1);
+	assert_name(&request.guard_names[0], "inventory-backend");
+	assert_name(&request.resource_names[0], "checkbackend");
+}
+END_TEST
+
+START_TEST(test_placeholders)
+{
+	ck_assert_int_eq(build("kernel", 1), RLA_EINVAL);
+	ck_assert_str_eq(
+	    text, "bucket \"{uid}/{gid}/{listener}/{{{key}}}\" needs a key");
+	use_key("k{uid}");
+	ck_assert_int_eq(build("kernel", 1), 0);
+	assert_name(
+	    &request.resource_names[0], "1000/4294967294/main/{k{uid}}");
+	ck_assert_int_eq(build("braces", 1), 0);
+	assert_name(&request.resource_names[0], "a{b}");
+	assert_name(&request.resource_names[1], "k{uid}");
+
+	/* Any bytes are a key; an empty one is one, too. */
+	caller.key = (const uint8_t *)"a\0b";
+	caller.key_len = 3;
+	ck_assert_int_eq(build("braces", 1), 0);
+	ck_assert_uint_eq(request.resource_names[1].len, 3);
+	ck_assert_mem_eq(request.resource_names[1].bytes, "a\0b", 3);
+	use_key("");
+	ck_assert_int_eq(build("kernel", 1), 0);
+	assert_name(&request.resource_names[0], "1000/4294967294/main/{}");
+	ck_assert_int_eq(build("braces", 1), RLA_EINVAL);
+	ck_assert_str_eq(
+	    text, "bucket \"{key}\" is empty with its placeholders filled in");
+}
+END_TEST
+
+START_TEST(test_expanded_length)
+{
+	static uint8_t key[300];
+
+	memset(key, 'k', sizeof(key));
+	caller.key = key;
+	caller.key_len = 255 - strlen("inventory-");
+	ck_assert_int_eq(build("keyed", 1), 0);
+	ck_assert_uint_eq(request.guard_names[0].len, 255);
+	caller.key_len++;
+	ck_assert_int_eq(build("keyed", 1), RLA_EINVAL);
+	ck_assert_str_eq(text,
+	    "tracker \"inventory-{key}\" is longer than 255 bytes with its "
+	    "placeholders filled in");
+	caller.key_len = sizeof(key);
+	ck_assert_int_eq(build("keyed", 1), RLA_EINVAL);
+}
+END_TEST
+
+START_TEST(test_tokens)
+{
+	use_key("k");
+	ck_assert_int_eq(build("keyed", 0), RLA_EINVAL);
+	ck_assert_str_eq(text, "tokens must be 1..65535, not 0");
+	ck_assert_int_eq(build("keyed", 65536), RLA_EINVAL);
+	ck_assert_str_eq(text, "tokens must be 1..65535, not 65536");
+	ck_assert_int_eq(build("keyed", UINT32_MAX), RLA_EINVAL);
+	ck_assert_int_eq(build("keyed", 21845), 0); /* times 3: 65535 */
+	ck_assert_uint_eq(request.rate.resources[0].tokens, 65535);
+	ck_assert_int_eq(build("keyed", 21846), RLA_EINVAL);
+	ck_assert_str_eq(
+	    text, "resources[0].tokens: 21846 times 3 tokens is over 65535");
+	ck_assert_int_eq(build("fixed", 65535), 0);
+}
+END_TEST
+
+START_TEST(test_quotas)
+{
+	ck_assert_int_eq(build("big", 1), RLA_EQUOTA);
+	ck_assert_str_eq(text,
+	    "guards[0]: its tracker's buffer_size of 65 is over the key's "
+	    "limit of 64");
+	ck_assert_int_eq(build("window", 1), RLA_EQUOTA);
+	ck_assert_str_eq(text,
+	    "resources[0]: its window_ms of 1025 is over the key's limit of "
+	    "1024");
+}
+END_TEST
+
+START_TEST(test_reports)
+{
+	const struct config_tenant *v1 = config_tenant(config, "v1", 2);
+	const struct config_tenant *v2 = config_tenant(config, "v2", 2);
+	const struct config_tracker *t =
+	    config_tracker(config, "inventory-backend", 17);
+	struct pdu_sample sample;
+
+	ck_assert_int_eq(
+	    rules_build_report(rules, v1, t, &caller, 18, &sample, text), 0);
+	assert_id(sample.id, INVENTORY_V1);
+	ck_assert_uint_eq(sample.buffer_size, 32);
+	ck_assert_uint_eq(sample.observed_ms, 18);
+	ck_assert_int_eq(
+	    rules_build_report(rules, v2, t, &caller, 0, &sample, text), 0);
+	assert_id(sample.id, INVENTORY_V2);
+	ck_assert_uint_eq(sample.observed_ms, 0);
+
+	t = config_tracker(config, "inventory-{key}", 15);
+	ck_assert_int_eq(
+	    rules_build_report(rules, v1, t, &caller, 1, &sample, text),
+	    RLA_EINVAL);
+	ck_assert_str_eq(text, "tracker \"inventory-{key}\" needs a key");
+	use_key("backend");
+	ck_assert_int_eq(
+	    rules_build_report(rules, v1, t, &caller, 1, &sample, text), 0);
+	assert_id(sample.id, INVENTORY_V1);
+
+	t = config_tracker(config, "big", 3);
+	ck_assert_int_eq(
+	    rules_build_report(rules, v1, t, &caller, 1, &sample, text),
+	    RLA_EQUOTA);
+	ck_assert_str_eq(text,
+	    "tracker \"big\": its buffer_size of 65 is over the key's limit "
+	    "of 64");
+	ck_assert_int_eq(
+	    rules_build_report(rules, v2, t, &caller, 1, &sample, text), 0);
+}
+END_TEST
+
+/* Of each rule that builds: the same names and numbers, without ids. */
+START_TEST(test_names)
+{
+	static const char *const names[] = {
+	    "fixed", "keyed", "braces", "empty"};
+	static const uint8_t none[ID_LEN];
+	static struct rules_request again;
+
+	use_key("k");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const struct config_rule *rule =
+		    config_rule(config, names[i], strlen(names[i]));
+
+		ck_assert_int_eq(build(names[i], 7), 0);
+		memset(&again, 0xAA, sizeof(again));
+		ck_assert_int_eq(
+		    rules_names(rules, rule, &caller, 7, &again), 0);
+		ck_assert_uint_eq(
+		    again.rate.guard_count, request.rate.guard_count);
+		ck_assert_uint_eq(
+		    again.rate.resource_count, request.rate.resource_count);
+		for (size_t k = 0; k < rule->guard_count; k++) {
+			struct pdu_guard *g = &request.rate.guards[k];
+
+			ck_assert_uint_eq(
+			    again.rate.guards[k].threshold_ms, g->threshold_ms);
+			ck_assert_mem_eq(again.rate.guards[k].id, none, ID_LEN);
+			ck_assert_uint_eq(again.guard_names[k].len,
+			    request.guard_names[k].len);
+			ck_assert_mem_eq(again.guard_names[k].bytes,
+			    request.guard_names[k].bytes,
+			    request.guard_names[k].len);
+		}
+		for (size_t k = 0; k < rule->resource_count; k++) {
+			struct pdu_resource *r = &request.rate.resources[k];
+
+			ck_assert_uint_eq(
+			    again.rate.resources[k].window_ms, r->window_ms);
+			ck_assert_uint_eq(
+			    again.rate.resources[k].limit, r->limit);
+			ck_assert_uint_eq(
+			    again.rate.resources[k].tokens, r->tokens);
+			ck_assert_mem_eq(
+			    again.rate.resources[k].id, none, ID_LEN);
+			ck_assert_uint_eq(again.resource_names[k].len,
+			    request.resource_names[k].len);
+			ck_assert_mem_eq(again.resource_names[k].bytes,
+			    request.resource_names[k].bytes,
+			    request.resource_names[k].len);
+		}
+	}
+	/* What never was built: no key for its placeholder. */
+	caller.key = NULL;
+	ck_assert_int_eq(rules_names(rules, config_rule(config, "keyed", 5),
+			     &caller, 7, &again),
+	    RLA_EINVAL);
+}
+END_TEST
+
+START_TEST(test_retry_after)
+{
+	static const struct {
+		uint32_t window, limit, deficit, expected;
+	} cases[] = {
+	    {1000, 100, 0, 0},
+	    {1000, 100, 1, 10},
+	    {1000, 3, 1, 334},
+	    {1000, 3, 3, 1000},
+	    {1, UINT32_MAX, 1, 1},
+	    {1000, 0, 1, UINT32_MAX},
+	    {1000, 0, 0, 0},
+	    {UINT32_MAX, 1, 1, UINT32_MAX},
+	    {UINT32_MAX, 1, 2, UINT32_MAX},
+	    {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX},
+	    {UINT32_MAX, 2, 1, 2147483648u},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		ck_assert_uint_eq(rules_retry_after_ms(cases[i].window,
+				      cases[i].limit, cases[i].deficit),
+		    cases[i].expected);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("rules");
+	TCase *tc = tcase_create("rules");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, test_fixed_ids);
+	tcase_add_test(tc, test_keyed_ids);
+	tcase_add_test(tc, test_placeholders);
+	tcase_add_test(tc, test_expanded_length);
+	tcase_add_test(tc, test_tokens);
+	tcase_add_test(tc, test_quotas);
+	tcase_add_test(tc, test_reports);
+	tcase_add_test(tc, test_names);
+	tcase_add_test(tc, test_retry_after);
+	suite_add_tcase(suite, tc);
+	return harness_run(suite);
+}

@@ -1,0 +1,211 @@
+/*
+ * The in-flight table: what was inserted is found until it is removed,
+ * through growth, long probe runs around the end of the array, and deletions
+ * in their middle.
+ */
+#include "daemon/core/table.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "tests/unit/harness.h"
+
+#define MANY 2000
+
+static uint64_t seed;
+static uint64_t state;
+static const uint64_t secret[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+static struct table_entry entries[MANY];
+static bool in[MANY];
+
+static uint32_t
+pick(uint32_t bound)
+{
+	return harness_below(&state, bound);
+}
+
+static void
+setup(void)
+{
+	uint32_t n;
+
+	state = seed;
+	memset(in, 0, sizeof(in));
+	for (uint32_t i = 0; i < MANY; i++) {
+		memset(entries[i].key, 0, TABLE_KEY_LEN);
+		n = i; /* close together, as a peer might choose them */
+		memcpy(entries[i].key + i % 13, &n, sizeof(n));
+		entries[i].key[15] = (uint8_t)(i % 13);
+	}
+}
+
+/* No hole between an entry's own probe path and the entry. */
+static void
+check_all_found(const struct table *t)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		const struct table_entry *e = table_find(t, entries[i].key);
+
+		if (in[i])
+			ck_assert_ptr_eq(e, &entries[i]);
+		else
+			ck_assert_ptr_null(e);
+		count += in[i];
+	}
+	ck_assert_uint_eq(t->count, count);
+}
+
+START_TEST(empty_finds_nothing)
+{
+	struct table t;
+
+	table_init(&t, secret);
+	ck_assert_ptr_null(table_find(&t, entries[0].key));
+	ck_assert_int_eq(table_insert(&t, &entries[0]), 0);
+	table_remove(&t, &entries[0]);
+	ck_assert_ptr_null(table_find(&t, entries[0].key));
+	table_fini(&t);
+}
+END_TEST
+
+START_TEST(every_key_byte_counts)
+{
+	struct table t;
+	struct table_entry e[TABLE_KEY_LEN];
+	uint8_t other[TABLE_KEY_LEN] = {0};
+
+	table_init(&t, secret);
+	memset(e, 0, sizeof(e));
+	for (int i = 0; i < TABLE_KEY_LEN; i++) {
+		e[i].key[i] = 1;
+		ck_assert_int_eq(table_insert(&t, &e[i]), 0);
+	}
+	for (int i = 0; i < TABLE_KEY_LEN; i++)
+		ck_assert_ptr_eq(table_find(&t, e[i].key), &e[i]);
+	ck_assert_ptr_null(table_find(&t, other));
+	table_fini(&t);
+}
+END_TEST
+
+START_TEST(stays_at_most_half_full)
+{
+	struct table t;
+
+	table_init(&t, secret);
+	for (uint32_t i = 0; i < MANY; i++) {
+		ck_assert_int_eq(table_insert(&t, &entries[i]), 0);
+		in[i] = true;
+		ck_assert_uint_le(t.count, t.cap / 2);
+		ck_assert_uint_eq(t.cap & (t.cap - 1), 0);
+	}
+	check_all_found(&t);
+	table_fini(&t);
+}
+END_TEST
+
+START_TEST(a_reserved_table_never_allocates)
+{
+	struct table t;
+	struct table_entry **slots;
+
+	table_init(&t, secret);
+	ck_assert_int_eq(table_reserve(&t, MANY), 0);
+	slots = t.slots;
+	for (uint32_t i = 0; i < MANY; i++)
+		ck_assert_int_eq(table_insert(&t, &entries[i]), 0);
+	for (uint32_t i = 0; i < MANY; i++)
+		table_remove(&t, &entries[i]);
+	ck_assert_ptr_eq(t.slots, slots);
+	ck_assert_uint_eq(t.count, 0);
+	ck_assert_int_eq(table_reserve(&t, UINT32_MAX), -1);
+	ck_assert_ptr_eq(t.slots, slots);
+	table_fini(&t);
+}
+END_TEST
+
+/* At half full, runs are long and wrap; removals hit them anywhere. */
+START_TEST(random_churn_loses_nothing)
+{
+	struct table t;
+	uint32_t i;
+
+	table_init(&t, secret);
+	for (int turn = 0; turn < 100000; turn++) {
+		/* Few at first, so that the array is small and crowded. */
+		i = pick(turn < 50000 ? 40 : MANY);
+		if (in[i])
+			table_remove(&t, &entries[i]);
+		else
+			ck_assert_int_eq(table_insert(&t, &entries[i]), 0);
+		in[i] = !in[i];
+		if (turn % 500 == 0 || (turn < 4000 && turn % 10 == 0))
+			check_all_found(&t);
+	}
+	check_all_found(&t);
+	table_fini(&t);
+}
+END_TEST
+
+/* The order of the slots depends on the seed, or the seed is of no use. */
+START_TEST(the_seed_moves_the_entries)
+{
+	static const uint64_t other[2] = {
+	    0x0706050403020101, 0x0f0e0d0c0b0a0908};
+	struct table a, b;
+	uint32_t moved = 0;
+
+	table_init(&a, secret);
+	table_init(&b, other);
+	for (uint32_t i = 0; i < MANY; i++) {
+		table_insert(&a, &entries[i]);
+		table_insert(&b, &entries[i]);
+	}
+	for (uint32_t i = 0; i < a.cap; i++)
+		moved += a.slots[i] != NULL && a.slots[i] != b.slots[i];
+	ck_assert_uint_gt(moved, MANY * 9 / 10);
+	table_fini(&a);
+	table_fini(&b);
+}
+END_TEST
+
+/* Chosen-looking keys spread like random ones: probe runs stay short. */
+START_TEST(close_keys_do_not_cluster)
+{
+	struct table t;
+	uint32_t run = 0, longest = 0;
+
+	table_init(&t, secret);
+	for (uint32_t i = 0; i < MANY; i++)
+		table_insert(&t, &entries[i]);
+	for (uint32_t i = 0; i < t.cap; i++) {
+		run = t.slots[i] != NULL ? run + 1 : 0;
+		if (run > longest)
+			longest = run;
+	}
+	ck_assert_uint_lt(longest, 64);
+	table_fini(&t);
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("table");
+	TCase *tc = tcase_create("table");
+
+	seed = harness_seed();
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, empty_finds_nothing);
+	tcase_add_test(tc, every_key_byte_counts);
+	tcase_add_test(tc, stays_at_most_half_full);
+	tcase_add_test(tc, a_reserved_table_never_allocates);
+	tcase_add_test(tc, random_churn_loses_nothing);
+	tcase_add_test(tc, the_seed_moves_the_entries);
+	tcase_add_test(tc, close_keys_do_not_cluster);
+	suite_add_tcase(suite, tc);
+	return harness_run(suite);
+}

@@ -1,0 +1,69 @@
+/*
+ * A second, naive implementation of the HA policy that runs beside the real
+ * one and predicts every action, timeout and result. The unit test, the
+ * replay scripts and the fuzzer drive the operation through it only.
+ *
+ * Invariant: once broken is set it names the first disagreement and stays.
+ */
+#ifndef TESTS_UNIT_POLICY_ORACLE_H
+#define TESTS_UNIT_POLICY_ORACLE_H
+
+#include "daemon/core/policy.h"
+
+struct oracle {
+	struct policy policy;
+	struct policy_plan plan;
+	struct policy_op op;
+	const char *why;    /* the plan's refusal, or NULL */
+	const char *broken; /* what does not hold, or NULL */
+	int64_t start;
+	int64_t deadline;
+	int64_t horizon;
+	int64_t now;
+	uint64_t members;
+	uint64_t answered; /* before the decision */
+	uint64_t late;     /* after it */
+	uint32_t round;
+	bool send_due;
+	bool prepared; /* no SEND was taken yet */
+	bool taken_any;
+	bool over;
+	enum policy_end end;
+	uint32_t server;
+	bool deliver_due;
+	unsigned sends;
+	unsigned deliveries;
+	unsigned completions;
+};
+
+/* Whether the policy is accepted, as predicted. */
+bool oracle_policy(struct oracle *o, const struct policy *p);
+void oracle_start(struct oracle *o, uint32_t servers, int64_t start,
+    int64_t deadline, int64_t now);
+bool oracle_answer(struct oracle *o, uint32_t server);
+void oracle_sent(struct oracle *o, uint64_t taken);
+void oracle_cancel(struct oracle *o);
+void oracle_advance(struct oracle *o, int64_t now);
+struct policy_action oracle_next(struct oracle *o);
+
+/* A number under bound, from a generator or a fuzzer's bytes. */
+typedef uint32_t oracle_pick(void *arg, uint32_t bound);
+
+/* What the runs have reached, to show that they are not idle. */
+struct oracle_reach {
+	unsigned refused;
+	unsigned ends[5]; /* by enum policy_end */
+	unsigned finals;  /* decided in the final interval */
+	unsigned deliveries;
+	unsigned skipped; /* runs that passed over a round unsent */
+};
+
+/*
+ * One random operation from its policy to its completion: stalls, batches,
+ * duplicates, strangers, failing sends, cancels. Returns what is broken, or
+ * NULL. reach may be NULL.
+ */
+const char *oracle_run(
+    oracle_pick *pick, void *arg, unsigned steps, struct oracle_reach *reach);
+
+#endif
