@@ -286,34 +286,4 @@ check-system: all $(check_PROGRAMS)
 
 .PHONY: check-system
 
-# "make bench": what the agent costs, beside floors measured in the same run.
-EXTRA_PROGRAMS += tests/bench/bench
-tests_bench_bench_SOURCES = \
-	tests/bench/bench.c tests/bench/bench.h \
-	tests/bench/direct.c tests/bench/direct.h \
-	tests/bench/flow.c tests/bench/flow.h \
-	tests/bench/lab.c tests/bench/lab.h \
-	tests/bench/lab_programs.c \
-	tests/bench/probe.c tests/bench/probe.h \
-	tests/bench/report.c tests/bench/report.h \
-	tests/bench/rows_allocations.c \
-	tests/bench/rows_calls.c \
-	tests/bench/rows_cpu.c \
-	tests/bench/rows_latency.c \
-	tests/bench/rows_memory.c
-EXTRA_DIST += tests/bench/countalloc.c
-
-tests/bench/countalloc.so: tests/bench/countalloc.c
-	$(AM_V_CC)$(MKDIR_P) tests/bench && $(CC) $(DEFS) $(AM_CPPFLAGS) \
-		$(RLA_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ \
-		$(srcdir)/tests/bench/countalloc.c
-
-bench: all tests/bench/bench$(EXEEXT) tests/bench/countalloc.so
-	$(AM_TESTS_ENVIRONMENT) \
-	RLA_COUNTALLOC='$(abs_top_builddir)/tests/bench/countalloc.so'; \
-	export RLA_COUNTALLOC; \
-	tests/bench/bench$(EXEEXT) bench.json
-
-CLEANFILES += tests/bench/countalloc.so tests/bench/bench$(EXEEXT) bench.json
-
-.PHONY: bench
+include $(srcdir)/tests/bench/local.mk

@@ -1,6 +1,6 @@
 # tests/bench: built and run by "make bench" alone.
 
-EXTRA_PROGRAMS = tests/bench/bench
+EXTRA_PROGRAMS += tests/bench/bench
 tests_bench_bench_SOURCES = \
 	tests/bench/bench.c tests/bench/bench.h \
 	tests/bench/direct.c tests/bench/direct.h \

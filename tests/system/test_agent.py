@@ -309,21 +309,6 @@ def test_quit(lab):
 # Restarts. The servers are configured: an agent that has just begun to ask DNS
 # knows none yet, and says so at once.
 
-def configured(text, sandbox):
-    servers = [{"id": s["server_id"], "address": s["addresses"][0]}
-               for s in sandbox.servers]
-    tenant = dict(text["tenants"]["main"], servers=servers)
-    del tenant["dns"]
-    return edited(text, ("tenants", "main"), tenant)
-
-
-def bring_up_configured(lab, policy=None):
-    key = lab.keygen("main", fmt=0, dedup_ms=0)
-    sandbox = lab.sandbox(key, cluster=1, zone=ZONE)
-    text = configured(document(lab, key, sandbox, policy), sandbox)
-    return sandbox, lab.agent(text), text
-
-
 def test_no_agent(lab):
     """no agent: Failed (unavailable), permit by the caller's option"""
     sock = lab.socket_path()
@@ -340,7 +325,7 @@ def test_no_agent(lab):
 
 def test_restart_between(lab):
     """an agent that ended and came back between two calls of one client"""
-    sandbox, agent, text = bring_up_configured(lab)
+    sandbox, text, agent = bring_up(lab)
     calls = Calls(lab, agent.socket)
     same(calls.call("check demo a")["outcome"], "allowed")
     for end in (agent.stop, agent.kill):
@@ -359,7 +344,7 @@ def test_restart_between(lab):
 
 def test_restart_during(lab):
     """an agent killed during a call: resumed, and never consumed twice"""
-    sandbox, agent, text = bring_up_configured(lab, PATIENT)
+    sandbox, text, agent = bring_up(lab, PATIENT)
     sandbox.command("delay 0 1000")
     calls = Calls(lab, agent.socket)
     calls.begin("check demo a")
@@ -388,7 +373,7 @@ def test_restart_during(lab):
 
 def test_drain_during(lab):
     """an agent that drains during a call answers it; the next one moves on"""
-    sandbox, agent, text = bring_up_configured(lab)
+    sandbox, text, agent = bring_up(lab)
     calls = Calls(lab, agent.socket)
     same(calls.call("ping")["status"], 0)
     sandbox.command("delay 0 300")
