@@ -205,13 +205,15 @@ server_json(const struct tenant *t, const struct member *m, uint32_t rank)
 	tenant_server(t, m->server_id, &s);
 	heard = s.last_answer > 0;
 	return json_pack(
-	    "{s:s, s:o, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "tenant",
-	    tenant_config(t)->name, "server_id", u64_string(m->server_id),
-	    "rank", (json_int_t)rank, "started",
-	    (json_int_t)members_start_time(m->server_id), "addresses",
-	    addresses, "sent", (json_int_t)s.sent, "answered",
-	    (json_int_t)s.answered, "selected", (json_int_t)s.selected,
-	    "rtt_us", s.rtt_us > 0 ? json_integer(s.rtt_us) : json_null(),
+	    "{s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:o}",
+	    "tenant", tenant_config(t)->name, "server_id",
+	    u64_string(m->server_id), "rank", (json_int_t)rank, "started",
+	    (json_int_t)members_start_time(m->server_id), "listener",
+	    (json_int_t)members_listener(m->server_id), "node",
+	    (json_int_t)members_node(m->server_id), "addresses", addresses,
+	    "sent", (json_int_t)s.sent, "answered", (json_int_t)s.answered,
+	    "selected", (json_int_t)s.selected, "rtt_us",
+	    s.rtt_us > 0 ? json_integer(s.rtt_us) : json_null(),
 	    "last_answer_ms",
 	    heard ? json_integer((loop_now() - s.last_answer) / 1000)
 		  : json_null(),

@@ -114,8 +114,9 @@ put(struct table *t, struct table_entry *e)
 	t->slots[slot] = e;
 }
 
-int
-table_reserve(struct table *t, uint32_t count)
+/* Makes room for count entries. */
+static int
+reserve(struct table *t, uint32_t count)
 {
 	struct table old = *t;
 	uint32_t cap = t->cap > 0 ? t->cap : CAP_MIN;
@@ -143,7 +144,7 @@ table_reserve(struct table *t, uint32_t count)
 int
 table_insert(struct table *t, struct table_entry *e)
 {
-	if (table_reserve(t, t->count + 1) != 0)
+	if (reserve(t, t->count + 1) != 0)
 		return -1;
 	put(t, e);
 	t->count++;

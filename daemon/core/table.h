@@ -31,7 +31,5 @@ struct table_entry *table_find(
     const struct table *t, const uint8_t key[TABLE_KEY_LEN]);
 /* The entry must be present. */
 void table_remove(struct table *t, struct table_entry *e);
-/* Makes room for count entries, so that inserts cannot fail. 0 or -1. */
-int table_reserve(struct table *t, uint32_t count);
 
 #endif

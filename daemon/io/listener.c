@@ -313,12 +313,6 @@ listener_free(struct listener *l)
 	free(l);
 }
 
-const char *
-listener_path(const struct listener *l)
-{
-	return l->addr.sun_path;
-}
-
 uint64_t
 listener_pauses(const struct listener *l)
 {

@@ -34,7 +34,6 @@ struct listener *listener_new(struct loop *loop, const char *path, mode_t mode,
 int listener_start(struct listener *listener, char err[LISTENER_ERR_MAX]);
 /* Stops accepting and unlinks the path, if it is still this socket's. */
 void listener_free(struct listener *listener); /* takes NULL */
-const char *listener_path(const struct listener *listener);
 
 /*
  * accept() failing with EMFILE, ENFILE, ENOBUFS or ENOMEM pauses accepting for

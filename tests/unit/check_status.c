@@ -136,8 +136,8 @@ END_TEST
 START_TEST(servers)
 {
 	static const char *const names[] = {"tenant", "server_id", "rank",
-	    "started", "addresses", "sent", "answered", "selected", "rtt_us",
-	    "last_answer_ms", "clock_ms", NULL};
+	    "started", "listener", "node", "addresses", "sent", "answered",
+	    "selected", "rtt_us", "last_answer_ms", "clock_ms", NULL};
 	json_t *json, *s, *addresses;
 
 	start_agent(&(struct shape){
