@@ -150,11 +150,15 @@ rlctl_call_failed(
 {
 	const char *text = rl_last_text(client);
 
-	if (*text == '\0' || strcmp(text, rl_strerror(status)) == 0)
-		return rlctl_fail(
-		    RLCTL_ERROR, "%s: %s", command, rl_strerror(status));
-	return rlctl_fail(
-	    RLCTL_ERROR, "%s: %s: %s", command, rl_strerror(status), text);
+	return rlctl_fail(RLCTL_ERROR, "%s: %s", command,
+	    *text != '\0' ? text : rl_strerror(status));
+}
+
+static int
+help(void)
+{
+	fputs(usage, stdout);
+	return fflush(stdout) == 0 ? RLCTL_OK : RLCTL_ERROR;
 }
 
 /* Options before the command; stops at its name. */
@@ -184,8 +188,7 @@ parse_globals(struct rlctl *ctl, int argc, char **argv)
 			puts("rlctl " PACKAGE_VERSION);
 			exit(RLCTL_OK);
 		case 'h':
-			fputs(usage, stdout);
-			exit(RLCTL_OK);
+			exit(help());
 		default:
 			exit(RLCTL_USAGE); /* getopt has said why */
 		}
@@ -221,6 +224,10 @@ main(int argc, char **argv)
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[first], commands[i].name) != 0)
 			continue;
+		if (argc > first + 1 &&
+		    (strcmp(argv[first + 1], "-h") == 0 ||
+			strcmp(argv[first + 1], "--help") == 0))
+			return help();
 		set_title(argv + first, commands[i].name);
 		return commands[i].run(&ctl, argc - first, argv + first);
 	}

@@ -160,7 +160,9 @@ print_tree(const json_t *value, int depth)
 
 	json_object_foreach((json_t *)value, name, item)
 	{
-		if (json_is_object(item) || json_is_array(item)) {
+		if (json_is_array(item) && json_array_size(item) == 0) {
+			printf("%*s%s: none\n", 2 * depth, "", name);
+		} else if (json_is_object(item) || json_is_array(item)) {
 			printf("%*s%s:\n", 2 * depth, "", name);
 			print_tree(item, depth + 1);
 		} else if (json_is_string(item)) {

@@ -14,6 +14,8 @@
 struct check_options {
 	struct rl_check check;
 	struct rl_resource resources[RL_MAX_RESOURCES];
+	int windows[RL_MAX_RESOURCES]; /* was it given? */
+	int limits[RL_MAX_RESOURCES];
 	struct rl_guard guards[RL_MAX_GUARDS];
 	enum rl_failure on_failure;
 	int by_permit;
@@ -142,10 +144,12 @@ take_option(struct rlctl *ctl, struct check_options *o, int c)
 	case OPT_WINDOW:
 		last_bucket(o, "--window")->window_ms =
 		    rlctl_number("--window", optarg, 0, UINT32_MAX);
+		o->windows[o->check.resource_count - 1] = 1;
 		break;
 	case OPT_LIMIT:
 		last_bucket(o, "--limit")->limit =
 		    rlctl_number("--limit", optarg, 0, UINT32_MAX);
+		o->limits[o->check.resource_count - 1] = 1;
 		break;
 	case OPT_GUARD:
 		add_guard(o, optarg);
@@ -169,6 +173,20 @@ is_adhoc(const struct check_options *o)
 {
 	return o->check.resource_count > 0 || o->check.guard_count > 0 ||
 	       o->check.tenant != NULL || o->check.label != NULL;
+}
+
+/* A forgotten option is not a wrong value. */
+static void
+need_window_and_limit(const struct check_options *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->check.resource_count; i++) {
+		if (!o->windows[i] || !o->limits[i])
+			exit(rlctl_fail(RLCTL_USAGE,
+			    "--bucket %s: needs a --window and a --limit",
+			    o->resources[i].bucket));
+	}
 }
 
 static void
@@ -195,6 +213,7 @@ check_parse(struct rlctl *ctl, struct check_options *o, int argc, char **argv)
 		    "check: name a rule, or a --bucket or --guard"));
 	if (o->check.rule == NULL && o->check.key != NULL)
 		exit(rlctl_fail(RLCTL_USAGE, "--key: goes with a rule"));
+	need_window_and_limit(o);
 }
 
 static json_t *

@@ -104,6 +104,7 @@ rlctl_key(struct rlctl *ctl, int argc, char **argv)
 	    {"json", no_argument, NULL, 'j'}, {NULL, 0, NULL, 0}};
 	char text[CREDENTIAL_TEXT_MAX + 1], dns[CREDENTIAL_DNS_MAX];
 	struct credential cred;
+	const char *where;
 	size_t len;
 	int c, err;
 
@@ -118,13 +119,14 @@ rlctl_key(struct rlctl *ctl, int argc, char **argv)
 	len = argc - optind == 2
 		  ? read_key(argv[optind + 1], text, sizeof(text))
 		  : env_key(text, sizeof(text));
+	where = argc - optind == 2 ? argv[optind + 1] : "RATELIMITLY_AUTH_KEY";
 	if (len == 0)
-		return rlctl_fail(RLCTL_ERROR, "key show: the key is empty");
+		return rlctl_fail(RLCTL_ERROR, "key show: %s: is empty", where);
 	err = credential_parse(text, len, &cred);
 	explicit_bzero(text, sizeof(text));
 	if (err != 0)
-		return rlctl_fail(
-		    RLCTL_ERROR, "key show: %s", err_str((enum rla_err)err));
+		return rlctl_fail(RLCTL_ERROR, "key show: %s: %s", where,
+		    err_str((enum rla_err)err));
 	credential_dns_name(&cred, dns);
 	if (ctl->json)
 		print_json(&cred, dns);

@@ -787,9 +787,6 @@ errno_text(int error)
 		return "nobody listens";
 	case EAGAIN:
 		return "its backlog is full";
-	case EACCES:
-	case EPERM:
-		return "permission denied";
 	case ENOTDIR:
 		return "a part of the path is no directory";
 	case EPROTOTYPE:
@@ -1388,6 +1385,10 @@ client_connect(struct rl_client *c, const struct call *call)
 		error = connect_finish(c, call, &end);
 	if (error == 0)
 		return END_ANSWER;
+	if (error == EACCES || error == EPERM) {
+		say(c, "this user may not use %s", c->address.sun_path);
+		return END_REFUSED;
+	}
 	say(c, "no agent at %s: %s (errno %d)", c->address.sun_path,
 	    errno_text(error), error);
 	if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN ||

@@ -86,12 +86,13 @@ denied_reason(const struct tenant_result *r)
 }
 
 /* The first limit that denied, resources before guards as a rule lists them,
- * and how long until every denied resource could be granted. */
+ * and how long until every denied resource could be granted; 0 for never. */
 static void
 name_limit(struct ipc_decision *d, const struct tenant_result *r,
     const struct rules_request *names)
 {
 	const struct pdu_resource *asked;
+	bool never = false;
 	uint32_t wait;
 	size_t i;
 
@@ -101,10 +102,18 @@ name_limit(struct ipc_decision *d, const struct tenant_result *r,
 		if (d->limit.len == 0)
 			d->limit = names->resource_names[i];
 		asked = &names->rate.resources[i];
+		if (asked->tokens > asked->limit) {
+			never = true;
+			continue;
+		}
 		wait = rules_retry_after_ms(
 		    asked->window_ms, asked->limit, r->resources[i].second);
 		if (wait > d->retry_after_ms)
 			d->retry_after_ms = wait;
+	}
+	if (never) {
+		d->retry_after_ms = 0;
+		set_text(&d->text, "asks for more tokens than the limit");
 	}
 	for (i = 0; i < r->guard_count && d->limit.len == 0; i++) {
 		if (r->guards[i].second >= r->guards[i].first)

@@ -218,8 +218,11 @@ dispatch_done(void *arg, const struct tenant_result *res)
 		decide_selected(r, res);
 		break;
 	case POLICY_TIMEOUT:
-		snprintf(text, sizeof(text), "no server answered in %lld ms",
-		    (long long)(loop_now() - r->arrived) / 1000);
+		snprintf(text, sizeof(text), "no server answered in %lld ms%s",
+		    (long long)(loop_now() - r->arrived) / 1000,
+		    tenant_heard(r->tenant)
+			? ""
+			: ", none ever has: is the key right, and the clock?");
 		dispatch_fail(
 		    d, IPC_REASON_TIMEOUT, policy_of(r), text, r->resent);
 		break;

@@ -15,6 +15,8 @@
 #define container_of(ptr, type, member) \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
+static const char control_text[] = "the control socket takes no checks";
+
 /* What is known of a check before it is a request in the table. */
 struct asking {
 	struct client *client;
@@ -330,8 +332,12 @@ dispatch_check_rule(struct client *c, uint64_t id, const struct ipc_check *m)
 
 	begin(&a, c, id, &m->base);
 	a.kept = m->key;
-	if (c->port->config == NULL || !config_allows(&c->port->config->rules,
-					   m->rule.bytes, m->rule.len)) {
+	if (c->port->config == NULL) {
+		fail(&a, IPC_REASON_UNAUTHORISED, control_text);
+		return;
+	}
+	if (!config_allows(
+		&c->port->config->rules, m->rule.bytes, m->rule.len)) {
 		fail(&a, IPC_REASON_UNAUTHORISED,
 		    "this listener does not offer the rule");
 		return;
@@ -394,7 +400,11 @@ dispatch_check_adhoc(struct client *c, uint64_t id,
 
 	begin(&a, c, id, &m->base);
 	a.kept = payload;
-	if (c->port->config == NULL || !c->port->config->adhoc) {
+	if (c->port->config == NULL) {
+		fail(&a, IPC_REASON_UNAUTHORISED, control_text);
+		return;
+	}
+	if (!c->port->config->adhoc) {
 		fail(&a, IPC_REASON_UNAUTHORISED,
 		    "this listener takes no ad-hoc checks");
 		return;

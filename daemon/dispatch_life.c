@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/log.h"
+#include "daemon/message.h"
 
 static void
 waiter_free(struct waiter *wt)
@@ -22,13 +23,32 @@ waiter_free(struct waiter *wt)
 	free(wt);
 }
 
+/* The answer to a WAIT whose time is up: the first tenant that is not ready,
+ * and what DNS says of it. */
+static void
+send_not_ready(struct client *c, uint64_t id)
+{
+	const struct dispatch_env *env = &c->dispatch->env;
+	char text[RULES_TEXT_MAX];
+	const char *why;
+	size_t i = 0;
+
+	while (tenant_ready(env->tenants[i]))
+		i++;
+	why = discovery_error(tenant_discovery(env->tenants[i]));
+	message_format(text, sizeof(text),
+	    "no decision is possible yet, tenant %s: %s",
+	    env->config->tenants[i].name,
+	    *why != '\0' ? why : "discovery is not finished");
+	dispatch_send_done(c, id, IPC_REASON_TIMEOUT, text);
+}
+
 static void
 wait_over(void *arg)
 {
 	struct waiter *wt = arg;
 
-	dispatch_send_done(wt->client, wt->id, IPC_REASON_TIMEOUT,
-	    "no decision is possible yet");
+	send_not_ready(wt->client, wt->id);
 	waiter_free(wt);
 }
 
@@ -86,8 +106,7 @@ dispatch_wait(struct client *c, const struct ipc_head *head, struct reader *r)
 	else if (dispatch_is_ready(c->dispatch))
 		dispatch_send_done(c, head->id, IPC_REASON_OK, "");
 	else if (m.timeout_ms == 0)
-		dispatch_send_done(c, head->id, IPC_REASON_TIMEOUT,
-		    "no decision is possible yet");
+		send_not_ready(c, head->id);
 	else if (waiter_count(c) >= CLIENT_MAX_WAITERS)
 		dispatch_send_done(c, head->id, IPC_REASON_OVERLOADED,
 		    "too many waits on this connection");

@@ -176,7 +176,11 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	config = config_open(&options, err);
 	if (config == NULL) {
-		fprintf(stderr, "rl-agent: %s\n", err);
+		fprintf(stderr, "rl-agent: %s%s\n", err,
+		    options.file == NULL && access(DEFAULT_FILE, F_OK) != 0 &&
+			    getenv("RATELIMITLY_AUTH_KEY") == NULL
+			? " (and neither -c nor RATELIMITLY_AUTH_KEY is given)"
+			: "");
 		return EX_CONFIG;
 	}
 	log_set_level(level_of(config->level));

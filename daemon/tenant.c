@@ -11,6 +11,10 @@
 
 #include "proto/err.h"
 
+/* Of the log of silence: a line, then ten seconds, doubling to ten minutes. */
+#define LINES_MIN INT64_C(10000000)
+#define LINES_MAX INT64_C(600000000)
+
 static const struct udp_hooks hooks = {
     .datagram = tenant_receive,
     .batch = tenant_judge,
@@ -167,6 +171,7 @@ tenant_new(struct loop *loop, struct random_pool *random,
 	t->max_ops = max_ops;
 	t->armed = POLICY_NEVER;
 	heap_init(&t->timers);
+	errorrate_init(&t->lines, 1, LINES_MIN, LINES_MAX);
 	loop_task_init(&t->judge, tenant_judge, t);
 	slab_init(&t->small,
 	    sizeof(struct tenant_op) +
@@ -269,6 +274,12 @@ tenant_report(struct tenant *t, const struct pdu_report *report, uint32_t *sent)
 	if (*sent > 0)
 		return 0;
 	return err != 0 ? err : RLA_ESYS;
+}
+
+bool
+tenant_heard(const struct tenant *t)
+{
+	return t->counters.answers + t->counters.answers_late > 0;
 }
 
 const struct config_tenant *

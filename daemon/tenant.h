@@ -86,6 +86,9 @@ void tenant_cancel(struct tenant_op *op);
 int tenant_report(
     struct tenant *tenant, const struct pdu_report *report, uint32_t *sent);
 
+/* Has any server ever given a valid answer? */
+bool tenant_heard(const struct tenant *tenant);
+
 const struct config_tenant *tenant_config(const struct tenant *tenant);
 const struct tenant_counters *tenant_counters(const struct tenant *tenant);
 const struct discovery *tenant_discovery(const struct tenant *tenant);

@@ -8,8 +8,10 @@
  */
 #include "daemon/tenant_private.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "daemon/log.h"
 #include "proto/err.h"
 
 /* Turns of reading before deadlines that are due are judged all the same. */
@@ -92,6 +94,27 @@ count_end(struct tenant *t, enum policy_end end)
 	}
 }
 
+/*
+ * Nobody answered, or could be sent to: perhaps the servers have moved. Wrong
+ * keys and clocks look the same, since servers are silent on them.
+ */
+static void
+note_silence(struct tenant *t)
+{
+	discovery_force(t->discovery);
+	if (!errorrate_try(&t->lines, loop_now(), &t->unsaid))
+		return;
+	log_warning("silence",
+	    "tenant=\"%s\" servers=%u timeouts=%" PRIu64 " not_sent=%" PRIu64
+	    " unsaid=%" PRIu64 "%s",
+	    t->config->name, t->members->count, t->counters.timeouts,
+	    t->counters.not_sent, t->unsaid,
+	    tenant_heard(t)
+		? ""
+		: " hint=\"no server has ever answered: key or clock?\"");
+	t->unsaid = 0;
+}
+
 static void
 result_fill(struct tenant_op *op, const struct policy_action *act,
     struct tenant_result *res)
@@ -119,13 +142,13 @@ result_fill(struct tenant_op *op, const struct policy_action *act,
 	}
 }
 
-/* Is there anybody left to hear of, and room to wait for it? */
+/* Is there anything left to hear, and room to wait for it? */
 static bool
 worth_listening(const struct tenant_op *op, int64_t now)
 {
 	const struct tenant *t = op->tenant;
 
-	return op->sent_at != 0 && (op->policy.members & ~op->heard) != 0 &&
+	return op->owed + op->sending > 0 &&
 	       now < op->policy.start + op->policy.plan->horizon_us &&
 	       t->in_flight.count - t->live < TENANT_MAX_LATE;
 }
@@ -138,6 +161,10 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 	struct tenant_server *s;
 
 	count_end(t, act->end);
+	if (act->end == POLICY_NOT_SENT ||
+	    (act->end == POLICY_TIMEOUT &&
+		now >= op->policy.start + op->policy.plan->horizon_us))
+		note_silence(t);
 	result_fill(op, act, &res);
 	if (act->end == POLICY_SELECTED) {
 		s = tenant_stat(t, res.server_id);

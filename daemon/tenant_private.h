@@ -6,6 +6,7 @@
 #ifndef DAEMON_TENANT_PRIVATE_H
 #define DAEMON_TENANT_PRIVATE_H
 
+#include "daemon/core/errorrate.h"
 #include "daemon/core/heap.h"
 #include "daemon/core/slab.h"
 #include "daemon/core/table.h"
@@ -42,6 +43,7 @@ struct tenant_op {
 	uint32_t round;    /* of the transmission that awaiting counts */
 	uint32_t awaiting; /* its sends without a result */
 	uint32_t sending;  /* all sends without a result: keep the slot */
+	uint32_t owed;     /* answers to come, if nothing is lost */
 	uint16_t datagram_len;
 	uint8_t guard_count;
 	uint8_t resource_count;
@@ -77,6 +79,8 @@ struct tenant {
 	loop_fn *ready_fn;
 	void *ready_arg;
 	struct tenant_counters counters;
+	struct errorrate lines; /* paces the log of silence */
+	uint64_t unsaid;
 	struct tenant_server stats[MEMBERS_MAX]; /* as members->list */
 	uint8_t scratch[TENANT_SCRATCH];
 };

@@ -89,27 +89,39 @@ note_answer(struct tenant *t, const struct tenant_op *op,
 	s->rtt_us = s->rtt_us == 0 ? rtt : s->rtt_us + (rtt - s->rtt_us) / 8;
 }
 
+/* To an operation that is decided: it shows that the server is alive. */
+static void
+hear_late(struct tenant *t, struct tenant_op *op, bool again)
+{
+	if (!again)
+		t->counters.answers_late++;
+	if (op->owed + op->sending == 0)
+		tenant_op_bury(op);
+}
+
 /* A whole, authenticated answer of a member of the snapshot. */
 static void
 take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
     const struct packet_view *view, const struct pdu_rate *rate)
 {
 	const uint64_t bit = (uint64_t)1 << server;
+	const bool again = (op->heard & bit) != 0;
 
 	if (!view->head.keep_port)
 		t->counters.rebind_asked++;
-	if ((op->heard & bit) != 0) {
+	if (again)
 		t->counters.answers_duplicate++;
-		return;
-	}
+	else
+		note_answer(t, op, &view->head);
 	op->heard |= bit;
-	note_answer(t, op, &view->head);
+	if (op->owed > 0)
+		op->owed--;
 	if (op->late) {
-		t->counters.answers_late++;
-		if ((op->policy.members & ~op->heard) == 0)
-			tenant_op_bury(op);
+		hear_late(t, op, again);
 		return;
 	}
+	if (again)
+		return;
 	t->counters.answers++;
 	if (policy_op_answer(&op->policy, server))
 		keep_answer(op, rate);

@@ -124,6 +124,7 @@ count_sent(struct tenant_op *op, const struct try *try)
 	else if (try->serial > 0)
 		t->counters.replays_sent++;
 	t->counters.requests_sent++;
+	op->owed++;
 	s = tenant_stat(t, op->members->list[try->server].server_id);
 	if (s != NULL)
 		s->sent++;

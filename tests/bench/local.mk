@@ -29,13 +29,15 @@ EXTRA_DIST += tests/bench/README
 CLEANFILES += bench-results.json tests/bench/bench$(EXEEXT) \
 	tests/bench/countalloc.la
 
+if INSTRUMENTED
+bench:
+	@echo 'bench: this build would measure its instruments' >&2; exit 1
+else
 bench: rl-agent$(EXEEXT) rl-sandbox$(EXEEXT) tests/bench/bench$(EXEEXT) \
 		tests/bench/countalloc.la
-	@test '$(INSTRUMENTED)' = no || { \
-		echo 'bench: this build would measure its instruments' >&2; \
-		exit 1; }
 	RLA_AGENT=./rl-agent RLA_SANDBOX=./rl-sandbox \
 		RLA_COUNTALLOC='$(abs_builddir)/tests/bench/.libs/countalloc.so' \
 		./tests/bench/bench bench-results.json
+endif
 
 .PHONY: bench

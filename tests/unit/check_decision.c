@@ -243,10 +243,27 @@ START_TEST(the_wait_does_not_overflow)
 	make_result();
 	names.rate.resources[1].window_ms = UINT32_MAX;
 	names.rate.resources[1].limit = 1;
+	names.rate.resources[1].tokens = 1;
 	resources[1].second = 65535;
 	res.resources_pass = false;
 	selected(false);
 	ck_assert_uint_eq(d.retry_after_ms, UINT32_MAX);
+}
+END_TEST
+
+/* No estimate for what can never be granted, whatever else is short. */
+START_TEST(more_than_the_limit)
+{
+	make_result();
+	names.rate.resources[0].limit = 10;
+	names.rate.resources[0].tokens = 11;
+	resources[0].second = 1;
+	resources[1].second = 1;
+	res.resources_pass = false;
+	decision_selected(&d, &res, &names, false);
+	ck_assert_uint_eq(d.outcome, IPC_DENIED);
+	ck_assert_uint_eq(d.retry_after_ms, 0);
+	ck_assert_uint_gt(d.text.len, 0);
 }
 END_TEST
 
@@ -318,6 +335,7 @@ main(void)
 	tcase_add_test(tc, allowed);
 	tcase_add_test(tc, denied);
 	tcase_add_test(tc, the_wait_does_not_overflow);
+	tcase_add_test(tc, more_than_the_limit);
 	tcase_add_test(tc, detail);
 	tcase_add_test(tc, the_largest_detail_is_encoded);
 	suite_add_tcase(suite, tc);
