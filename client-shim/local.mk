@@ -25,6 +25,7 @@ rlctl_SOURCES = \
 	client-shim/rlctl_agent.c \
 	client-shim/rlctl_check.c \
 	client-shim/rlctl_key.c \
+	client-shim/rlctl_print.c \
 	client-shim/rlctl_spec.c client-shim/rlctl_spec.h
 rlctl_LDFLAGS = $(AM_LDFLAGS) -static
 rlctl_LDADD = client-shim/librlshim.la daemon/core/libcore.a $(PROTO_LIBS) \

@@ -32,6 +32,9 @@ rlctl_command rlctl_wait;
 rlctl_command rlctl_quit;
 rlctl_command rlctl_key;
 
+/* To stdout, in the form that was asked for; detail may be NULL. */
+void rlctl_print(const struct rlctl *ctl, const struct rl_decision *decision,
+    const struct rl_detail *detail);
 /* One line to stderr, "rlctl: ...". Returns status. */
 int rlctl_fail(int status, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -1,10 +1,7 @@
-/* rlctl check: options to a check, its decision to text or JSON and an exit
- * code. */
+/* rlctl check: options to a check, its decision to an exit code. */
 #include "client-shim/rlctl.h"
 
 #include <getopt.h>
-#include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,177 +213,6 @@ check_parse(struct rlctl *ctl, struct check_options *o, int argc, char **argv)
 	need_window_and_limit(o);
 }
 
-static json_t *
-name_json(const char *name, size_t len)
-{
-	json_t *s = json_stringn(name, len);
-	char *escaped, *to;
-	size_t i;
-
-	if (s != NULL)
-		return s;
-	/* Not UTF-8: JSON cannot carry it but escaped. */
-	escaped = to = malloc(4 * len + 1);
-	if (escaped == NULL)
-		return json_null();
-	for (i = 0; i < len; i++)
-		to += sprintf(to,
-		    name[i] >= ' ' && name[i] <= '~' ? "%c" : "\\x%02x",
-		    (unsigned char)name[i]);
-	s = json_string(escaped);
-	free(escaped);
-	return s;
-}
-
-static void
-detail_json(json_t *out, const struct rl_detail *detail)
-{
-	json_t *resources = json_array(), *guards = json_array();
-	const struct rl_resource_result *r;
-	const struct rl_guard_result *g;
-	size_t i;
-
-	for (i = 0; i < detail->resource_count; i++) {
-		r = &detail->resources[i];
-		json_array_append_new(resources,
-		    json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "bucket",
-			name_json(r->bucket, r->bucket_len), "window_ms",
-			(json_int_t)r->window_ms, "limit", (json_int_t)r->limit,
-			"tokens", (json_int_t)r->tokens, "deficit",
-			(json_int_t)r->deficit, "actual_rate",
-			(json_int_t)r->actual_rate));
-	}
-	for (i = 0; i < detail->guard_count; i++) {
-		g = &detail->guards[i];
-		json_array_append_new(guards,
-		    json_pack("{s:o, s:I, s:I, s:b}", "tracker",
-			name_json(g->tracker, g->tracker_len), "below_ms",
-			(json_int_t)g->below_ms, "current_ms",
-			(json_int_t)g->current_ms, "passed", g->passed));
-	}
-	json_object_set_new(out, "resources", resources);
-	json_object_set_new(out, "guards", guards);
-}
-
-static void
-print_json(const struct rl_decision *d, const struct rl_detail *detail)
-{
-	json_t *out = json_pack("{s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, "
-				"s:I, s:o}",
-	    "outcome", rl_outcome_name(d->outcome), "permit", d->permit,
-	    "source", rl_source_name(d->source), "reason",
-	    rl_reason_name(d->reason), "limit",
-	    d->limit_len > 0 ? name_json(d->limit, d->limit_len) : json_null(),
-	    "retry_after_ms",
-	    d->retry_after_ms > 0 ? json_integer(d->retry_after_ms)
-				  : json_null(),
-	    "server_id",
-	    d->has_server ? json_sprintf("%" PRIu64, d->server_id)
-			  : json_null(),
-	    "round", d->has_server ? json_integer(d->round) : json_null(),
-	    "elapsed_us", (json_int_t)d->elapsed_us, "text",
-	    d->text[0] != '\0' ? name_json(d->text, strlen(d->text))
-			       : json_null());
-
-	if (out != NULL && detail != NULL)
-		detail_json(out, detail);
-	json_dumpf(out, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(out);
-}
-
-static const char *
-title(enum rl_outcome outcome)
-{
-	switch (outcome) {
-	case RL_ALLOWED:
-		return "Allowed";
-	case RL_DENIED:
-		return "Denied";
-	case RL_FAILED:
-		return "Failed";
-	case RL_CANCELLED:
-		return "Cancelled";
-	}
-	return "Failed";
-}
-
-/*
- * Names are any bytes; a terminal gets what is printable. Bytes that are no
- * UTF-8, and the C1 control characters, which are, could steer it.
- */
-static void
-print_name(const char *name, size_t len)
-{
-	json_t *utf8 = json_stringn(name, len);
-	unsigned char c, next;
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		c = (unsigned char)name[i];
-		next = i + 1 < len ? (unsigned char)name[i + 1] : 0;
-		if (c == 0xC2 && next < 0xA0) {
-			putchar('?');
-			i++;
-		} else if (c < ' ' || c == 0x7f || (c >= 0x80 && !utf8)) {
-			putchar('?');
-		} else {
-			putchar(c);
-		}
-	}
-	json_decref(utf8);
-}
-
-static void
-print_detail(const struct rl_detail *detail)
-{
-	const struct rl_resource_result *r;
-	const struct rl_guard_result *g;
-	size_t i;
-
-	for (i = 0; i < detail->resource_count; i++) {
-		r = &detail->resources[i];
-		fputs("  bucket ", stdout);
-		print_name(r->bucket, r->bucket_len);
-		printf(": %s, asked %u, short of %u, rate %u of %u in %u ms\n",
-		    r->deficit == 0 ? "granted" : "denied", r->tokens,
-		    r->deficit, r->actual_rate, r->limit, r->window_ms);
-	}
-	for (i = 0; i < detail->guard_count; i++) {
-		g = &detail->guards[i];
-		fputs("  tracker ", stdout);
-		print_name(g->tracker, g->tracker_len);
-		printf(": %s, %u ms, must be below %u ms\n",
-		    g->passed ? "passed" : "denied", g->current_ms,
-		    g->below_ms);
-	}
-}
-
-static void
-print_text(const struct rl_decision *d, const struct rl_detail *detail)
-{
-	printf("%s: permit=%s source=%s reason=%s", title(d->outcome),
-	    d->permit ? "yes" : "no", rl_source_name(d->source),
-	    rl_reason_name(d->reason));
-	if (d->limit_len > 0) {
-		fputs(" limit=", stdout);
-		print_name(d->limit, d->limit_len);
-	}
-	if (d->retry_after_ms > 0)
-		printf(" retry_after_ms=%u", d->retry_after_ms);
-	if (d->has_server)
-		printf(" server=%" PRIu64 " round=%u", d->server_id, d->round);
-	printf(" elapsed_us=%" PRIu64, d->elapsed_us);
-	if (d->text[0] != '\0') {
-		fputs(" (", stdout);
-		print_name(d->text, strlen(d->text));
-		putchar(')');
-	}
-	putchar('\n');
-	if (detail != NULL)
-		print_detail(detail);
-}
-
 /* The shim takes 0 tokens for "the default"; the command line does not. */
 static void
 refuse_zero(struct rl_decision *d)
@@ -414,10 +240,7 @@ rlctl_check(struct rlctl *ctl, int argc, char **argv)
 		rl_check(client, &o.check, &d, o.detail ? &detail : NULL);
 		rlctl_close(client);
 	}
-	if (ctl->json)
-		print_json(&d, o.detail ? &detail : NULL);
-	else
-		print_text(&d, o.detail ? &detail : NULL);
+	rlctl_print(ctl, &d, o.detail ? &detail : NULL);
 	if (fflush(stdout) != 0)
 		return rlctl_fail(2, "check: cannot write the result");
 	if (o.by_permit)

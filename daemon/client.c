@@ -12,12 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/core/container.h"
 #include "daemon/log.h"
 
 #define DESCRIPTORS_KEPT 128
-
-#define container_of(ptr, type, member) \
-	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 static void
 uid_key(uid_t uid, uint8_t key[TABLE_KEY_LEN])

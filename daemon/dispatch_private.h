@@ -1,8 +1,9 @@
 /*
  * What the files of the dispatch module share: dispatch.c (frames and their
- * messages), dispatch_check.c (checks: the request table), dispatch_answer.c
- * (their decisions), dispatch_life.c (opening, waiting, ending) and client.c
- * (sockets, connections and their caps). Nobody else includes this.
+ * messages), dispatch_check.c (checks), dispatch_request.c (the table of those
+ * in flight), dispatch_answer.c (their decisions), dispatch_life.c (opening,
+ * waiting, ending) and client.c (sockets, connections and their caps). Nobody
+ * else includes this.
  */
 #ifndef DAEMON_DISPATCH_PRIVATE_H
 #define DAEMON_DISPATCH_PRIVATE_H
@@ -69,9 +70,21 @@ struct request {
 	uint32_t tokens;
 	uint32_t options;
 	uint16_t kept_len;
-	uint8_t class;  /* which slab it came from */
-	bool resent;    /* an earlier connection had sent it */
+	uint8_t slot_class; /* which slab it came from */
+	bool resent;        /* an earlier connection had sent it */
 	uint8_t kept[]; /* the key of a rule; the payload of an ad-hoc check */
+};
+
+/* What is known of a check before it is a request in the table. */
+struct asking {
+	struct client *client;
+	uint64_t id;
+	const struct ipc_check_base *base;
+	const struct config_rule *rule; /* NULL: ad-hoc */
+	struct tenant *tenant;          /* NULL while not known */
+	struct ipc_str kept;
+	int64_t arrived;
+	int64_t start; /* earlier than that when it was sent before */
 };
 
 /* A WAIT that is not answered yet. */
@@ -135,15 +148,27 @@ void dispatch_check_rule(
 /* payload: the bytes that m was decoded from. */
 void dispatch_check_adhoc(struct client *c, uint64_t id,
     const struct ipc_check_adhoc *m, struct ipc_str payload);
-void dispatch_cancel(struct client *c, uint64_t id);
-void dispatch_cancel_all(struct client *c);
-bool dispatch_in_flight(const struct client *c, uint64_t id);
-void dispatch_slots_init(struct dispatch *d);
-void dispatch_slots_fini(struct dispatch *d);
-void dispatch_request_free(struct request *r);
 /* The tenant by name, or the only one for an empty name; NULL: text says. */
 struct tenant *dispatch_tenant(
     struct dispatch *d, struct ipc_str name, char text[RULES_TEXT_MAX]);
+
+/* dispatch_request.c */
+void dispatch_slots_init(struct dispatch *d);
+void dispatch_slots_fini(struct dispatch *d);
+/* Was it sent before, on a connection that broke? */
+bool dispatch_is_resend(const struct asking *a);
+/* NULL at a cap or without memory. */
+struct request *dispatch_request_new(const struct asking *a);
+void dispatch_request_free(struct request *r);
+/*
+ * A connection broke, its end was not seen yet, and the same user asks again
+ * on another: the operation goes on, its answer goes to the new one. False
+ * when the id is in flight for anybody or anything else.
+ */
+bool dispatch_adopt(const struct asking *a, struct request *r);
+bool dispatch_in_flight(const struct client *c, uint64_t id);
+void dispatch_cancel(struct client *c, uint64_t id);
+void dispatch_cancel_all(struct client *c);
 
 /* dispatch_answer.c */
 /* Sends and counts what is in d->decision. arrived: when the check came. */

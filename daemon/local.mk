@@ -4,6 +4,7 @@
 noinst_LIBRARIES += daemon/core/libcore.a daemon/io/libio.a daemon/libdaemon.a
 
 daemon_core_libcore_a_SOURCES = \
+	daemon/core/container.h \
 	daemon/core/counters.c daemon/core/counters.h \
 	daemon/core/endpoint.c daemon/core/endpoint.h \
 	daemon/core/errorrate.c daemon/core/errorrate.h \
@@ -57,6 +58,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/dispatch_check.c \
 	daemon/dispatch_life.c \
 	daemon/dispatch_private.h \
+	daemon/dispatch_request.c \
 	daemon/log.c daemon/log.h \
 	daemon/message.c daemon/message.h \
 	daemon/rules.c daemon/rules.h \

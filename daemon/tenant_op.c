@@ -11,14 +11,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/core/container.h"
 #include "daemon/log.h"
 #include "proto/err.h"
 
 /* Turns of reading before deadlines that are due are judged all the same. */
 #define PUT_OFF_MAX 16
-
-#define container_of(ptr, type, member) \
-	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 struct tenant_op *
 tenant_op_find(struct tenant *t, const uint8_t unique_id[16])

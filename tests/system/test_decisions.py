@@ -178,6 +178,39 @@ def test_all_dead(lab):
     same(agent.counters("main")["requests_sent"], 7 * 6)
 
 
+def test_servers_that_move(lab):
+    """silence asks DNS again, long before its TTL is over"""
+    ttl = ("--dns-ttl", "3600")
+    sandbox, agent = bring_up(lab, harness.SHORT, args=ttl)
+    same(agent.check("demo", "--key", "a")["outcome"], "allowed")
+    sandbox.kill()
+    moved = lab.sandbox(os.path.join(lab.path, "main.key"), "--dns",
+                        sandbox.dns, "--zone", ZONE, *ttl)
+    check(moved.ids() != sandbox.ids())
+    d = poll("a server that answers", lambda: [
+        d for d in [agent.check("demo", "--key", "a")]
+        if d["outcome"] == "allowed"])[0]
+    check(d["server_id"] in moved.ids(), d)
+    check(agent.tenant("main")["discovery"]["forced"] > 0)
+    check("silence" in agent.err(), agent.err())
+
+
+def test_never_answered(lab):
+    """a wrong key looks like silence; log and decision say what to look at"""
+    key = lab.keygen("right")
+    wrong = lab.keygen("wrong")
+    sandbox = lab.sandbox(key, zone=ZONE)
+    agent = lab.agent(lab.document(
+        {"main": tenant(wrong, sandbox, harness.SHORT)}, rules(), TRACKERS))
+    d = agent.check("demo", "--key", "a")
+    same(d["reason"], "timeout")
+    check("key" in d["text"] and "clock" in d["text"], d)
+    check("key or clock?" in agent.err(), agent.err())
+    for server in agent.ctl("servers", "--json").json()["servers"]:
+        same((server["answered"], server["last_answer_ms"]), (0, None))
+        check(server["sent"] > 0, server)
+
+
 def test_caller_deadline(lab):
     """a caller's deadline before H ends the check there"""
     sandbox, agent = bring_up(lab)
