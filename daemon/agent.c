@@ -51,8 +51,10 @@ agent_open(struct agent *a)
 {
 	char err[DISPATCH_ERR_MAX];
 
+	if (a->draining || a->ending)
+		return;
 	loop_timer_stop(a->open_timer);
-	if (a->draining || dispatch_open(a->dispatch, err) == 0)
+	if (dispatch_open(a->dispatch, err) == 0)
 		return;
 	log_error("start", "error=\"%s\"", err);
 	a->failed = true;
@@ -68,9 +70,14 @@ open_anyway(void *arg)
 void
 agent_quit(struct agent *a)
 {
+	if (a->ending)
+		return;
+	a->ending = true;
+	loop_timer_stop(a->open_timer);
+	loop_timer_stop(a->drain_timer);
 	log_info("quit", "inflight=%u", dispatch_inflight(a->dispatch));
 	dispatch_stop(a->dispatch);
-	loop_defer(a->loop, &a->ending);
+	loop_defer(a->loop, &a->leave);
 }
 
 static void
@@ -98,7 +105,10 @@ agent_drain(struct agent *a)
 		agent_quit(a);
 		return;
 	}
+	if (a->ending)
+		return;
 	a->draining = true;
+	loop_timer_stop(a->open_timer);
 	a->drain_until = loop_now() +
 			 (int64_t)config_max_horizon_ms(a->config) * 1000 +
 			 DRAIN_GRACE_US;
@@ -170,7 +180,7 @@ open_loop(struct agent *a)
 	a->loop = loop_new();
 	if (a->random == NULL || a->loop == NULL)
 		return -1;
-	loop_task_init(&a->ending, leave, a);
+	loop_task_init(&a->leave, leave, a);
 	a->sigterm = loop_signal_new(a->loop, SIGTERM, on_signal, a);
 	a->sigint = loop_signal_new(a->loop, SIGINT, on_signal, a);
 	a->sighup = loop_signal_new(a->loop, SIGHUP, on_hangup, a);

@@ -27,11 +27,12 @@ struct agent {
 	struct loop_signal *sighup;
 	struct loop_timer *drain_timer;
 	struct loop_timer *open_timer;
-	struct loop_task ending; /* leaves the loop after answers are out */
-	int64_t started;         /* loop_now() time */
+	struct loop_task leave; /* after answers are out */
+	int64_t started;        /* loop_now() time */
 	int64_t drain_until;
 	uint64_t generation;
 	bool draining;
+	bool ending; /* quit: nothing is opened any more */
 	bool failed; /* the loop was left for an error */
 	bool ready;  /* as last logged */
 };

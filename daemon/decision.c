@@ -3,22 +3,13 @@
 
 #include <string.h>
 
-static void
-set_text(struct ipc_str *s, const char *text)
-{
-	size_t len = strlen(text);
-
-	s->bytes = (const uint8_t *)text;
-	s->len = (uint16_t)(len < IPC_MAX_TEXT ? len : IPC_MAX_TEXT);
-}
-
 /* The arrays are large, and their counts say how much of them means much. */
 static void
 clear(struct ipc_decision *d)
 {
 	memset(d, 0, offsetof(struct ipc_decision, guards));
-	set_text(&d->limit, "");
-	set_text(&d->text, "");
+	d->limit = ipc_text("");
+	d->text = ipc_text("");
 }
 
 bool
@@ -65,7 +56,7 @@ decision_failed(struct ipc_decision *d, enum ipc_reason reason,
 	d->permit = policy == FAILURE_OPEN && decision_policy_applies(reason);
 	d->source = IPC_SOURCE_POLICY;
 	d->reason = (uint8_t)reason;
-	set_text(&d->text, text);
+	d->text = ipc_text(text);
 }
 
 void
@@ -113,7 +104,8 @@ name_limit(struct ipc_decision *d, const struct tenant_result *r,
 	}
 	if (never) {
 		d->retry_after_ms = 0;
-		set_text(&d->text, "asks for more tokens than the limit");
+		d->text = ipc_text(
+		    "more tokens than a limit of the rule can ever grant");
 	}
 	for (i = 0; i < r->guard_count && d->limit.len == 0; i++) {
 		if (r->guards[i].second >= r->guards[i].first)

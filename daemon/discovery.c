@@ -370,7 +370,7 @@ enum discovery_state
 discovery_state(const struct discovery *d)
 {
 	if (d->dns == NULL)
-		return DISCOVERY_IDLE;
+		return DISCOVERY_STATIC;
 	if (have_members(d))
 		return DISCOVERY_READY;
 	return d->answered ? DISCOVERY_UNAVAILABLE : DISCOVERY_RUNNING;

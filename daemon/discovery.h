@@ -16,7 +16,7 @@
 #include "proto/random.h"
 
 enum discovery_state {
-	DISCOVERY_IDLE,        /* static servers: nothing to do */
+	DISCOVERY_STATIC,      /* static servers: nothing to do */
 	DISCOVERY_RUNNING,     /* the first answer is not in */
 	DISCOVERY_READY,       /* members are known, maybe being refreshed */
 	DISCOVERY_UNAVAILABLE, /* no member is known; a retry is due */

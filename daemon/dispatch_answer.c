@@ -46,9 +46,6 @@ count_failed(struct agent_counters *n, enum ipc_reason reason)
 	case IPC_REASON_OVERLOADED:
 		n->failed_overloaded++;
 		return;
-	case IPC_REASON_DRAINING:
-		n->failed_draining++;
-		return;
 	case IPC_REASON_INTERRUPTED:
 		n->failed_interrupted++;
 		return;
@@ -56,6 +53,7 @@ count_failed(struct agent_counters *n, enum ipc_reason reason)
 	case IPC_REASON_RESOURCE:
 	case IPC_REASON_GUARD:
 	case IPC_REASON_RESOURCE_GUARD:
+	case IPC_REASON_DRAINING:
 	case IPC_REASON_UNAVAILABLE:
 	case IPC_REASON_CANCELLED:
 		return;
@@ -76,11 +74,8 @@ count_source(struct agent_counters *n, enum ipc_source source)
 		n->source_policy++;
 		return;
 	case IPC_SOURCE_LOCAL:
-		n->source_local++;
-		return;
 	case IPC_SOURCE_SHADOW:
-		n->source_shadow++;
-		return;
+		return; /* nothing decides so yet */
 	}
 }
 

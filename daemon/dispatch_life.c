@@ -23,6 +23,8 @@ waiter_free(struct waiter *wt)
 	free(wt);
 }
 
+static const char going_away[] = "the agent is going away";
+
 /* The answer to a WAIT whose time is up: the first tenant that is not ready,
  * and what DNS says of it. */
 static void
@@ -33,7 +35,8 @@ send_not_ready(struct client *c, uint64_t id)
 	const char *why;
 	size_t i = 0;
 
-	while (tenant_ready(env->tenants[i]))
+	while (
+	    i + 1 < env->config->tenant_count && tenant_ready(env->tenants[i]))
 		i++;
 	why = discovery_error(tenant_discovery(env->tenants[i]));
 	message_format(text, sizeof(text),
@@ -224,21 +227,19 @@ dispatch_free(struct dispatch *d)
 void
 dispatch_drain(struct dispatch *d)
 {
-	static const char text[] = "the agent is going away";
-	struct ipc_go_away m = {
-	    .text = {.bytes = (const uint8_t *)text,
-		.len = (uint16_t)(sizeof(text) - 1)},
-	};
+	struct ipc_go_away m = {.text = ipc_text(going_away)};
 	struct client *c;
 	struct writer *w;
 
 	client_close_ports(d);
 	for (c = d->clients; c != NULL; c = c->next) {
+		if (c->port->config == NULL)
+			continue; /* an operator may look on, or hasten it */
 		m.last_id = c->last_id;
 		w = conn_begin(c->conn);
 		if (w != NULL)
 			dispatch_commit(c, ipc_enc_go_away(w, 0, &m));
-		waiters_answer(c, IPC_REASON_DRAINING, text);
+		waiters_answer(c, IPC_REASON_DRAINING, going_away);
 		conn_stop_reading(c->conn);
 	}
 }
@@ -252,6 +253,7 @@ dispatch_stop(struct dispatch *d)
 	client_close_ports(d);
 	for (c = d->clients; c != NULL; c = c->next) {
 		dispatch_cancel_all(c);
+		waiters_answer(c, IPC_REASON_DRAINING, going_away);
 		conn_close(c->conn);
 	}
 }

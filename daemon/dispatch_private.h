@@ -1,9 +1,9 @@
 /*
  * What the files of the dispatch module share: dispatch.c (frames and their
  * messages), dispatch_check.c (checks), dispatch_request.c (the table of those
- * in flight), dispatch_answer.c (their decisions), dispatch_life.c (opening,
- * waiting, ending) and client.c (sockets, connections and their caps). Nobody
- * else includes this.
+ * in flight), dispatch_answer.c (their decisions), dispatch_report.c
+ * (reports), dispatch_life.c (opening, waiting, ending) and client.c (sockets,
+ * connections and their caps). Nobody else includes this.
  */
 #ifndef DAEMON_DISPATCH_PRIVATE_H
 #define DAEMON_DISPATCH_PRIVATE_H
@@ -135,6 +135,12 @@ void dispatch_bad_frame(
     struct client *c, uint64_t id, enum ipc_error_code code, const char *text);
 /* Ends all that a client has under way, and the client. */
 void dispatch_forget(struct client *c);
+
+/* dispatch_report.c */
+void dispatch_report(
+    struct client *c, const struct ipc_head *head, struct reader *r);
+void dispatch_report_adhoc(
+    struct client *c, const struct ipc_head *head, struct reader *r);
 
 /* dispatch_life.c */
 void dispatch_wait(

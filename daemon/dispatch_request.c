@@ -159,13 +159,21 @@ same_question(const struct asking *a, const struct request *r)
 		   a->kept.len - skip) == 0;
 }
 
+/* Whatever the kernel and the socket say of a caller may be in a name. */
+static bool
+same_caller(const struct client *a, const struct client *b)
+{
+	return a->use == b->use && a->port == b->port &&
+	       conn_peer(a->conn)->gid == conn_peer(b->conn)->gid;
+}
+
 bool
 dispatch_adopt(const struct asking *a, struct request *r)
 {
 	int rc;
 
 	if (!dispatch_is_resend(a) || r->client == a->client ||
-	    r->client->use != a->client->use || !same_question(a, r))
+	    !same_caller(a->client, r->client) || !same_question(a, r))
 		return false;
 	request_unlink(r);
 	rc = request_link(r, a);

@@ -58,6 +58,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/dispatch_check.c \
 	daemon/dispatch_life.c \
 	daemon/dispatch_private.h \
+	daemon/dispatch_report.c \
 	daemon/dispatch_request.c \
 	daemon/log.c daemon/log.h \
 	daemon/message.c daemon/message.h \
@@ -71,7 +72,8 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/tenant_op.c \
 	daemon/tenant_private.h \
 	daemon/tenant_receive.c \
-	daemon/tenant_send.c
+	daemon/tenant_send.c \
+	daemon/tenant_start.c
 daemon_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 # In the order of linking.

@@ -87,10 +87,15 @@ options_parse(struct options *o, int argc, char **argv)
 static struct config *
 config_open(const struct options *o, char err[CONFIG_ERR_MAX])
 {
-	if (o->file == NULL && access(DEFAULT_FILE, F_OK) != 0 &&
-	    getenv("RATELIMITLY_AUTH_KEY") != NULL)
+	if (o->file != NULL || access(DEFAULT_FILE, F_OK) == 0)
+		return config_load(
+		    o->file != NULL ? o->file : DEFAULT_FILE, err);
+	if (getenv("RATELIMITLY_AUTH_KEY") != NULL)
 		return config_from_environment(err);
-	return config_load(o->file != NULL ? o->file : DEFAULT_FILE, err);
+	snprintf(err, CONFIG_ERR_MAX,
+	    "%s: %s (and neither -c nor RATELIMITLY_AUTH_KEY is given)",
+	    DEFAULT_FILE, strerror(errno));
+	return NULL;
 }
 
 static enum log_level
@@ -176,11 +181,7 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	config = config_open(&options, err);
 	if (config == NULL) {
-		fprintf(stderr, "rl-agent: %s%s\n", err,
-		    options.file == NULL && access(DEFAULT_FILE, F_OK) != 0 &&
-			    getenv("RATELIMITLY_AUTH_KEY") == NULL
-			? " (and neither -c nor RATELIMITLY_AUTH_KEY is given)"
-			: "");
+		fprintf(stderr, "rl-agent: %s\n", err);
 		return EX_CONFIG;
 	}
 	log_set_level(level_of(config->level));

@@ -82,7 +82,7 @@ static const char *
 state_name(enum discovery_state state)
 {
 	switch (state) {
-	case DISCOVERY_IDLE:
+	case DISCOVERY_STATIC:
 		return "static";
 	case DISCOVERY_RUNNING:
 		return "discovering";

@@ -171,7 +171,7 @@ tenant_new(struct loop *loop, struct random_pool *random,
 	t->max_ops = max_ops;
 	t->armed = POLICY_NEVER;
 	heap_init(&t->timers);
-	errorrate_init(&t->lines, 1, LINES_MIN, LINES_MAX);
+	errorrate_init(&t->lines, 0, LINES_MIN, LINES_MAX);
 	loop_task_init(&t->judge, tenant_judge, t);
 	slab_init(&t->small,
 	    sizeof(struct tenant_op) +
@@ -279,7 +279,13 @@ tenant_report(struct tenant *t, const struct pdu_report *report, uint32_t *sent)
 bool
 tenant_heard(const struct tenant *t)
 {
-	return t->counters.answers + t->counters.answers_late > 0;
+	uint32_t i;
+
+	for (i = 0; i < t->members->count; i++) {
+		if (t->stats[i].last_answer > 0)
+			return true;
+	}
+	return false;
 }
 
 const struct config_tenant *

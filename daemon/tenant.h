@@ -86,7 +86,7 @@ void tenant_cancel(struct tenant_op *op);
 int tenant_report(
     struct tenant *tenant, const struct pdu_report *report, uint32_t *sent);
 
-/* Has any server ever given a valid answer? */
+/* Has any server of the snapshot ever answered, however late? */
 bool tenant_heard(const struct tenant *tenant);
 
 const struct config_tenant *tenant_config(const struct tenant *tenant);

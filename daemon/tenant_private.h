@@ -1,7 +1,8 @@
 /*
  * What the files of the tenant module share: tenant.c (life, sockets,
- * reports), tenant_op.c (operations), tenant_send.c (their datagrams out) and
- * tenant_receive.c (datagrams in). Nobody else includes this.
+ * reports), tenant_start.c and tenant_op.c (operations), tenant_send.c (their
+ * datagrams out) and tenant_receive.c (datagrams in). Nobody else includes
+ * this.
  */
 #ifndef DAEMON_TENANT_PRIVATE_H
 #define DAEMON_TENANT_PRIVATE_H
@@ -105,6 +106,10 @@ void tenant_sent(void *arg, struct udp_token token, int error);
 
 /* tenant_op.c */
 void tenant_op_mark(struct tenant_op *op);
+/* Judges one operation and carries out what the policy wants. */
+void tenant_op_pump(struct tenant_op *op, int64_t now);
+/* Sees to it that the timer is not later than the first that is due. */
+void tenant_rearm(struct tenant *t);
 /* To be judged when the callbacks of this turn are over. */
 void tenant_op_defer(struct tenant_op *op);
 /* Gives the slot back once nothing refers to it any more. */

@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* A server that answered within this time is known to be alive. */
+#define HEARD_US 1000000
+
 /* An answer must be in the request's form: same counts, ids and order. */
 static bool
 same_blocks(const struct tenant_op *op, const struct pdu_rate *rate)
@@ -74,7 +77,7 @@ source_passes(
 
 static void
 note_answer(struct tenant *t, const struct tenant_op *op,
-    const struct packet_head *head)
+    const struct packet_head *head, bool again)
 {
 	struct tenant_server *s = tenant_stat(t, head->key_id);
 	int64_t now = loop_now(), rtt = now - op->sent_at;
@@ -84,7 +87,7 @@ note_answer(struct tenant *t, const struct tenant_op *op,
 	s->answered++;
 	s->last_answer = now;
 	s->clock_ms = (int64_t)(head->time_stamp - loop_wall_ms());
-	if (op->policy.round != 0)
+	if (again || op->policy.round != 0)
 		return; /* which transmission it answers is not known */
 	s->rtt_us = s->rtt_us == 0 ? rtt : s->rtt_us + (rtt - s->rtt_us) / 8;
 }
@@ -111,8 +114,7 @@ take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 		t->counters.rebind_asked++;
 	if (again)
 		t->counters.answers_duplicate++;
-	else
-		note_answer(t, op, &view->head);
+	note_answer(t, op, &view->head, again);
 	op->heard |= bit;
 	if (op->owed > 0)
 		op->owed--;
@@ -148,6 +150,29 @@ open_answer(
 	return true;
 }
 
+/*
+ * No operation is known by that id: it decides nothing. Perhaps a server is
+ * only slower than the horizon. When it was not heard of lately, that is worth
+ * a decryption, for it tells slow servers from wrong keys.
+ */
+static void
+hear_unknown(struct tenant *t, const struct packet_view *view)
+{
+	struct tenant_server *s = tenant_stat(t, view->head.key_id);
+	int64_t now = loop_now();
+	const uint8_t *pdu;
+	size_t pdu_len;
+
+	t->counters.invalid_operation++;
+	if (s == NULL ||
+	    (s->last_answer > 0 && now - s->last_answer < HEARD_US) ||
+	    packet_open(t->key, view, t->scratch, sizeof(t->scratch), &pdu,
+		&pdu_len) != 0)
+		return;
+	s->last_answer = now;
+	s->clock_ms = (int64_t)(view->head.time_stamp - loop_wall_ms());
+}
+
 void
 tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
     const struct endpoint *from)
@@ -172,7 +197,7 @@ tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
 	}
 	op = tenant_op_find(t, view.head.unique_id);
 	if (op == NULL) {
-		t->counters.invalid_operation++;
+		hear_unknown(t, &view);
 		return;
 	}
 	server = members_find(op->members, view.head.key_id);

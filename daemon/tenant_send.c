@@ -20,9 +20,8 @@ op_result(struct tenant_op *op, uint32_t server, bool taken)
 		tenant_op_defer(op);
 }
 
-/* One try: a server, how many of its addresses were tried, and which now. */
-struct
-try {
+/* A server, how many of its addresses were tried, and which now. */
+struct attempt {
 	uint64_t serial; /* the round, or SEND_DELIVERY */
 	uint32_t server;
 	uint32_t count;
@@ -30,19 +29,20 @@ try {
 };
 
 static struct udp_token
-try_token(struct tenant_op *op, const struct try *try)
+attempt_token(struct tenant_op *op, const struct attempt *attempt)
 {
 	return (struct udp_token){
 	    .owner = op,
-	    .serial = try->serial,
-	    .index = try->server | try->count << 8 | try->addr << 16,
+	    .serial = attempt->serial,
+	    .index =
+		attempt->server | attempt->count << 8 | attempt->addr << 16,
 	};
 }
 
-static struct try
-try_of(struct udp_token token)
+static struct attempt
+attempt_of(struct udp_token token)
 {
-	return (struct try){
+	return (struct attempt){
 	    .serial = token.serial,
 	    .server = token.index & 0xff,
 	    .count = token.index >> 8 & 0xff,
@@ -52,21 +52,22 @@ try_of(struct udp_token token)
 
 /* Sends, going on to the next address at once. False when none is left. */
 static bool
-op_try(struct tenant_op *op, struct try try)
+op_try(struct tenant_op *op, struct attempt attempt)
 {
-	const struct member *m = &op->members->list[try.server];
+	const struct member *m = &op->members->list[attempt.server];
 	int64_t expires = op->policy.start + op->policy.plan->horizon_us;
 
-	while (try.count < m->addr_count) {
+	while (attempt.count < m->addr_count) {
 		op->sending++;
-		if (tenant_send(op->tenant, &m->addrs[try.addr], op->datagram,
-			op->datagram_len, expires, try_token(op, &try)) == 0)
+		if (tenant_send(op->tenant, &m->addrs[attempt.addr],
+			op->datagram, op->datagram_len, expires,
+			attempt_token(op, &attempt)) == 0)
 			return true;
 		op->sending--;
 		op->tenant->counters.send_errors++;
-		tenant_avoid(op->tenant, m, try.addr);
-		try.count++;
-		try.addr = (try.addr + 1) % m->addr_count;
+		tenant_avoid(op->tenant, m, attempt.addr);
+		attempt.count++;
+		attempt.addr = (attempt.addr + 1) % m->addr_count;
 	}
 	return false;
 }
@@ -81,7 +82,7 @@ op_send(struct tenant_op *op, uint64_t serial, uint32_t server)
 
 	if (serial != SEND_DELIVERY)
 		first += (uint32_t)serial;
-	return op_try(op, (struct try){.serial = serial,
+	return op_try(op, (struct attempt){.serial = serial,
 			      .server = server,
 			      .addr = first % m->addr_count});
 }
@@ -114,20 +115,27 @@ tenant_op_deliver(struct tenant_op *op, uint64_t targets)
 }
 
 static void
-count_sent(struct tenant_op *op, const struct try *try)
+count_sent(struct tenant_op *op, const struct attempt *attempt)
 {
 	struct tenant *t = op->tenant;
 	struct tenant_server *s;
 
-	if (try->serial == SEND_DELIVERY)
+	if (attempt->serial == SEND_DELIVERY)
 		t->counters.deliveries_sent++;
-	else if (try->serial > 0)
+	else if (attempt->serial > 0)
 		t->counters.replays_sent++;
 	t->counters.requests_sent++;
 	op->owed++;
-	s = tenant_stat(t, op->members->list[try->server].server_id);
+	s = tenant_stat(t, op->members->list[attempt->server].server_id);
 	if (s != NULL)
 		s->sent++;
+}
+
+/* Does it say anything of the address, and not of our own queue or sizes? */
+static bool
+address_fault(int error)
+{
+	return error != ENOBUFS && error != ENOMEM && error != EMSGSIZE;
 }
 
 /* The operation's time, or the tenant's, was up: nobody's fault. */
@@ -142,42 +150,46 @@ given_up(int error)
  * later round has sent to that server; nor is a server that has answered.
  */
 static bool
-may_retry(const struct tenant_op *op, const struct try *try, bool current)
+may_retry(
+    const struct tenant_op *op, const struct attempt *attempt, bool current)
 {
-	if ((op->heard >> try->server & 1) != 0)
+	if ((op->heard >> attempt->server & 1) != 0)
 		return false;
-	return current || try->serial == SEND_DELIVERY;
+	return current || attempt->serial == SEND_DELIVERY;
 }
 
 /* The kernel refused an address; true when the next one is under way. */
 static bool
-op_refused(struct tenant_op *op, struct try try, bool current)
+op_refused(
+    struct tenant_op *op, struct attempt attempt, bool current, int error)
 {
-	const struct member *m = &op->members->list[try.server];
+	const struct member *m = &op->members->list[attempt.server];
 
 	op->tenant->counters.send_errors++;
-	tenant_avoid(op->tenant, m, try.addr);
-	if (!may_retry(op, &try, current))
+	if (address_fault(error))
+		tenant_avoid(op->tenant, m, attempt.addr);
+	if (!may_retry(op, &attempt, current))
 		return false;
-	try.count++;
-	try.addr = (try.addr + 1) % m->addr_count;
-	return op_try(op, try);
+	attempt.count++;
+	attempt.addr = (attempt.addr + 1) % m->addr_count;
+	return op_try(op, attempt);
 }
 
 static void
-op_sent(struct tenant_op *op, struct try try, int error)
+op_sent(struct tenant_op *op, struct attempt attempt, int error)
 {
-	bool current = !op->over && try.serial == op->round && op->awaiting > 0;
+	bool current =
+	    !op->over && attempt.serial == op->round && op->awaiting > 0;
 
 	op->sending--;
 	if (error == 0)
-		count_sent(op, &try);
-	else if (!given_up(error) && op_refused(op, try, current))
+		count_sent(op, &attempt);
+	else if (!given_up(error) && op_refused(op, attempt, current, error))
 		return;
 	if (current)
-		op_result(op, try.server, error == 0);
+		op_result(op, attempt.server, error == 0);
 	else if (error == 0 && !op->over)
-		policy_op_sent(&op->policy, (uint64_t)1 << try.server);
+		policy_op_sent(&op->policy, (uint64_t)1 << attempt.server);
 	tenant_op_release(op);
 }
 
@@ -191,7 +203,7 @@ report_sent(struct tenant *t, struct udp_token token, int error)
 		t->counters.reports_sent++;
 	else if (!given_up(error))
 		t->counters.send_errors++;
-	if (error != 0 && !given_up(error) && at >= 0)
+	if (error != 0 && !given_up(error) && address_fault(error) && at >= 0)
 		tenant_avoid(t, &t->members->list[at], token.index);
 }
 
@@ -201,5 +213,5 @@ tenant_sent(void *arg, struct udp_token token, int error)
 	if (token.owner == NULL)
 		report_sent(arg, token, error);
 	else
-		op_sent(token.owner, try_of(token), error);
+		op_sent(token.owner, attempt_of(token), error);
 }

@@ -7,6 +7,8 @@
  */
 #include "proto/ipc.h"
 
+#include <string.h>
+
 #include <stddef.h>
 
 #include "proto/err.h"
@@ -487,6 +489,15 @@ int
 ipc_enc_error(struct writer *w, uint64_t id, const struct ipc_error *in)
 {
 	return enc_verdict(w, IPC_ERROR, id, in->code, &in->text);
+}
+
+struct ipc_str
+ipc_text(const char *text)
+{
+	return (struct ipc_str){
+	    .bytes = (const uint8_t *)text,
+	    .len = (uint16_t)strnlen(text, IPC_MAX_TEXT),
+	};
 }
 
 const char *

@@ -341,6 +341,9 @@ int ipc_enc_go_away(
 int ipc_enc_done(struct writer *w, uint64_t id, const struct ipc_done *in);
 int ipc_enc_error(struct writer *w, uint64_t id, const struct ipc_error *in);
 
+/* A text for a message, cut to IPC_MAX_TEXT; borrows it. */
+struct ipc_str ipc_text(const char *text);
+
 /* Names as in design and JSON: "allowed", "server", "unknown-rule", ... */
 const char *ipc_outcome_name(enum ipc_outcome outcome);
 const char *ipc_source_name(enum ipc_source source);

@@ -27,8 +27,7 @@
 	X(invalid_truncated, "Datagrams longer than any of the protocol")      \
 	X(invalid_malformed, "Datagrams that are not well formed")             \
 	X(invalid_auth, "Datagrams with another or failing authentication")    \
-	X(invalid_operation,                                                   \
-	    "Datagrams for no operation that is or was in flight")             \
+	X(invalid_operation, "Datagrams for no operation that is remembered")  \
 	X(invalid_server, "Datagrams of a server outside the snapshot")        \
 	X(invalid_content, "Answers whose counts or ids differ from asked")    \
 	X(invalid_source, "Answers from another address, under strict_source") \
@@ -51,8 +50,6 @@
 	X(source_server, "Checks whose permit a server decided")           \
 	X(source_empty, "Checks that asked for nothing")                   \
 	X(source_policy, "Checks whose permit the failure policy decided") \
-	X(source_local, "Checks whose permit the local limiter decided")   \
-	X(source_shadow, "Checks denied, but permitted in shadow mode")    \
 	X(failed_validation, "Checks failed: validation")                  \
 	X(failed_unknown_rule, "Checks failed: unknown rule")              \
 	X(failed_unauthorised, "Checks failed: unauthorised")              \
@@ -60,7 +57,6 @@
 	X(failed_transport, "Checks failed: transport")                    \
 	X(failed_timeout, "Checks failed: timeout")                        \
 	X(failed_overloaded, "Checks failed: overloaded")                  \
-	X(failed_draining, "Checks failed: draining")                      \
 	X(failed_interrupted, "Checks failed: interrupted")                \
 	X(reports, "Latency reports taken")                                \
 	X(reports_refused, "Latency reports refused")

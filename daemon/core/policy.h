@@ -146,7 +146,7 @@ struct policy_action policy_op_next(struct policy_op *op, int64_t now);
 /* When policy_op_advance() is next due; POLICY_NEVER after the end. */
 int64_t policy_op_timeout(const struct policy_op *op);
 
-/* "Prepared", "TransmissionRound", ... for status and replay scripts. */
+/* "Prepared", "TransmissionRound", ... for replay scripts. */
 const char *policy_state_name(enum policy_state state);
 
 #endif

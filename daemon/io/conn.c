@@ -242,7 +242,8 @@ void
 conn_error(
     struct conn *conn, uint64_t id, enum ipc_error_code code, const char *text)
 {
-	struct ipc_error error = {.code = (uint16_t)code};
+	const struct ipc_error error = {
+	    .code = (uint16_t)code, .text = ipc_text(text)};
 	struct writer *w;
 
 	if (conn->state != CONN_OPEN)
@@ -250,8 +251,6 @@ conn_error(
 	w = conn_begin(conn);
 	if (w == NULL)
 		return;
-	error.text.bytes = (const uint8_t *)text;
-	error.text.len = (uint16_t)strnlen(text, IPC_MAX_TEXT);
 	(void)ipc_enc_error(w, id, &error); /* there is room for any frame */
 	conn_commit(conn);
 	linger(conn);

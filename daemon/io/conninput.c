@@ -127,7 +127,7 @@ receive(struct conn *conn, size_t have, bool *emptied)
 	if (max == 0) /* a backlog of whole frames */
 		return have;
 	n = read(conn->fd, conn->pool->in + have, max);
-	*emptied = n < (ssize_t)max;
+	*emptied = n < (ssize_t)max && (n >= 0 || errno == EAGAIN);
 	if (n > 0)
 		return have + (size_t)n;
 	if (n == 0)

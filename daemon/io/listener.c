@@ -162,8 +162,23 @@ is_ours(const struct listener *l)
 	       st.st_ino == l->ino;
 }
 
+/* A name beside the path; false when there is no room for it. */
+static bool
+name_beside(const struct listener *l, struct sockaddr_un *out)
+{
+	const char *slash = strrchr(l->addr.sun_path, '/');
+	int dir = slash != NULL ? (int)(slash - l->addr.sun_path + 1) : 0;
+	int n;
+
+	*out = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(out->sun_path, sizeof(out->sun_path), "%.*s.%x", dir,
+	    l->addr.sun_path, (unsigned int)getpid());
+	return n > 0 && (size_t)n < sizeof(out->sun_path);
+}
+
 static int
-bind_path(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
+bind_at(struct listener *l, const struct sockaddr_un *at, mode_t mode,
+    char err[LISTENER_ERR_MAX])
 {
 	int flags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 	struct stat st;
@@ -174,11 +189,11 @@ bind_path(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
 	if (l->fd < 0)
 		return fail(l, err, "%s", strerror(errno));
 	old = umask(~mode & MODE_ALL); /* bind() makes 0777 less the umask */
-	r = bind(l->fd, (const struct sockaddr *)&l->addr, sizeof(l->addr));
+	r = bind(l->fd, (const struct sockaddr *)at, sizeof(*at));
 	umask(old);
 	if (r != 0)
 		return fail(l, err, "cannot bind: %s", strerror(errno));
-	if (lstat(l->addr.sun_path, &st) != 0)
+	if (lstat(at->sun_path, &st) != 0)
 		return fail(l, err, "%s", strerror(errno));
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
@@ -186,14 +201,39 @@ bind_path(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
 	return 0;
 }
 
-/* Nobody can connect before listen(), so the group is right by then. */
 static int
-give_group(const struct listener *l, gid_t gid, char err[LISTENER_ERR_MAX])
+give_group(const struct listener *l, const char *path, gid_t gid,
+    char err[LISTENER_ERR_MAX])
 {
-	if (gid != (gid_t)-1 && lchown(l->addr.sun_path, (uid_t)-1, gid) != 0)
-		return fail(l, err, "cannot give it to group %u: %s",
-		    (unsigned int)gid, strerror(errno));
-	return 0;
+	if (gid == (gid_t)-1 || lchown(path, (uid_t)-1, gid) == 0)
+		return 0;
+	return fail(l, err, "cannot give it to group %u: %s", (unsigned int)gid,
+	    strerror(errno));
+}
+
+/*
+ * The path shows the socket only with its group: a client that came before
+ * would be told that it has no right, not that nobody is there yet.
+ */
+static int
+bind_path(
+    struct listener *l, mode_t mode, gid_t gid, char err[LISTENER_ERR_MAX])
+{
+	struct sockaddr_un beside;
+
+	if (gid == (gid_t)-1 || !name_beside(l, &beside))
+		return bind_at(l, &l->addr, mode, err) != 0
+			   ? -1
+			   : give_group(l, l->addr.sun_path, gid, err);
+	unlink(beside.sun_path); /* of a process of this number, long ago */
+	if (bind_at(l, &beside, mode, err) == 0 &&
+	    give_group(l, beside.sun_path, gid, err) == 0) {
+		if (rename(beside.sun_path, l->addr.sun_path) == 0)
+			return 0;
+		fail(l, err, "cannot rename: %s", strerror(errno));
+	}
+	unlink(beside.sun_path);
+	return -1;
 }
 
 static void
@@ -286,8 +326,7 @@ listener_new(struct loop *loop, const char *path, mode_t mode, gid_t gid,
 	l->fd = -1;
 	if (set_path(l, path, err) != 0 || make_directory(l, err) != 0 ||
 	    take_lock(l, err) != 0 || clear_path(l, err) != 0 ||
-	    bind_path(l, mode, err) != 0 || give_group(l, gid, err) != 0 ||
-	    attach(l, err) != 0) {
+	    bind_path(l, mode, gid, err) != 0 || attach(l, err) != 0) {
 		listener_free(l);
 		return NULL;
 	}

@@ -43,7 +43,7 @@ START_TEST(static_servers)
 	tenant.servers = targets;
 	tenant.server_count = 2;
 	start();
-	ck_assert_int_eq(discovery_state(d), DISCOVERY_IDLE);
+	ck_assert_int_eq(discovery_state(d), DISCOVERY_STATIC);
 	ck_assert(discovery_next(d) == POLICY_NEVER);
 	while (calls == 0)
 		step();
@@ -53,7 +53,7 @@ START_TEST(static_servers)
 	for (int i = 0; i < 20; i++)
 		loop_turn(loop);
 	ck_assert_int_eq(calls, 1);
-	ck_assert_int_eq(discovery_state(d), DISCOVERY_IDLE);
+	ck_assert_int_eq(discovery_state(d), DISCOVERY_STATIC);
 	ck_assert_uint_eq(discovery_counters(d)->refreshes, 0);
 	ck_assert_uint_eq(zone.srv_asked, 0);
 }

@@ -469,6 +469,28 @@ START_TEST(a_new_connection_takes_over)
 }
 END_TEST
 
+/* The name of the listener may be in the bucket's: not the same question. */
+START_TEST(another_listener_takes_nothing_over)
+{
+	struct peer_base m = base(8);
+	char path[96];
+
+	start();
+	check(1, &m, "plain");
+	take(0);
+	snprintf(path, sizeof(path), "%s/n.sock", folder);
+	join(&b, path);
+	m.hash = agent->config->hash;
+	m.age_us = 1000;
+	peer_check(&b, 4, &m, "plain", NULL);
+	expect_failed(&b, 4, false, IPC_REASON_VALIDATION);
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	stop_agent();
+}
+END_TEST
+
 START_TEST(a_first_send_takes_nothing_over)
 {
 	struct peer_base m = base(8);
@@ -594,6 +616,7 @@ main(void)
 	tcase_add_test(tc, a_resend_that_cannot_be_asked);
 	tcase_add_test(tc, a_resend_goes_on);
 	tcase_add_test(tc, a_new_connection_takes_over);
+	tcase_add_test(tc, another_listener_takes_nothing_over);
 	tcase_add_test(tc, a_first_send_takes_nothing_over);
 	tcase_add_test(tc, taking_over_an_ad_hoc_check);
 	tcase_add_test(tc, cancel);

@@ -364,6 +364,25 @@ START_TEST(applications_are_let_in_when_servers_are_known)
 }
 END_TEST
 
+/* Told to quit in its first second, it opens nothing any more. */
+START_TEST(a_quit_before_it_opens)
+{
+	char err[AGENT_ERR_MAX] = "";
+
+	log_set_level(LOG_LEVEL_ERROR);
+	make_key();
+	make_folder();
+	agent = agent_new(make_config(&(struct shape){0}), err);
+	ck_assert_msg(agent != NULL, "%s", err);
+	agent_quit(agent);
+	agent_open(agent);
+	agent_drain(agent);
+	agent_quit(agent);
+	ck_assert_int_eq(agent_run(agent), 0);
+	stop_agent();
+}
+END_TEST
+
 /* Only on the control socket; then everybody else's work is Cancelled. */
 START_TEST(quit)
 {
@@ -475,6 +494,7 @@ main(void)
 	tcase_add_test(tc, draining_answers_waits);
 	tcase_add_test(tc, draining_waits_for_readers);
 	tcase_add_test(tc, a_hangup_changes_nothing);
+	tcase_add_test(tc, a_quit_before_it_opens);
 	tcase_add_test(tc, applications_are_let_in_when_servers_are_known);
 	tcase_add_test(tc, draining_twice_ends_at_once);
 	tcase_add_loop_test(tc, signals_drain, 0, 2);

@@ -319,12 +319,31 @@ START_TEST(late_answers_are_heard)
 	fake_server_allow(&server[1], &late);
 	TURN_UNTIL(counters()->answers_duplicate == 1);
 	tenant_server(tenant, FIRST_ID + 1, &seen);
-	ck_assert_uint_eq(seen.answered, 1);
+	ck_assert_uint_eq(seen.answered, 2); /* of two that were sent */
 	ck_assert_uint_eq(seen.selected, 0);
 	ck_assert_int_gt(seen.last_answer, 0);
 	ck_assert_uint_eq(counters()->answers, 1);
 	ck_assert_uint_eq(counters()->invalid_operation, 0);
 	ck_assert_uint_eq(out.calls, 1);
+	stop_tenant();
+}
+END_TEST
+
+/* A server that is slower than the horizon is not taken for a wrong key. */
+START_TEST(answers_after_the_horizon)
+{
+	struct tenant_server seen;
+
+	start(AUTH_AES, PROFILE_V2, "false");
+	ck_assert(!tenant_heard(tenant));
+	q.head.unique_id[0] ^= 0xff; /* nobody remembers it */
+	fake_server_allow(&server[0], &q);
+	TURN_UNTIL(counters()->invalid_operation == 1);
+	tenant_server(tenant, FIRST_ID, &seen);
+	ck_assert_int_gt(seen.last_answer, 0);
+	ck_assert_uint_eq(seen.answered, 0);
+	ck_assert(tenant_heard(tenant));
+	ck_assert_uint_eq(out.calls, 0);
 	stop_tenant();
 }
 END_TEST
@@ -451,6 +470,7 @@ main(void)
 	tcase_add_loop_test(tc, contents, 0, KINDS);
 	tcase_add_loop_test(tc, authentication, 0, KINDS);
 	tcase_add_test(tc, order_matters);
+	tcase_add_test(tc, answers_after_the_horizon);
 	tcase_add_test(tc, late_answers_are_heard);
 	tcase_add_test(tc, a_flipped_bit_changes_nothing);
 	tcase_add_test(tc, strict_source);
