@@ -80,10 +80,13 @@ start(struct asking *a)
 		dispatch_answer(a->client, a->id, a->arrived);
 		return;
 	}
+	if (r != NULL && dispatch_adopt(a, r)) {
+		d->counters.checks--; /* it was counted when it first came */
+		return;
+	}
 	if (r != NULL) {
-		if (!dispatch_adopt(a, r))
-			fail(a, IPC_REASON_VALIDATION,
-			    "operation_id: in flight already");
+		fail(a, IPC_REASON_VALIDATION,
+		    "operation_id: in flight already");
 		return;
 	}
 	if (!client_has_room(a->client) ||

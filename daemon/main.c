@@ -149,6 +149,18 @@ raise_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &lim);
 }
 
+static void
+hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 static int
 run(struct config *config)
 {
@@ -163,6 +175,7 @@ run(struct config *config)
 		return EXIT_FAILURE;
 	}
 	rc = agent_run(agent);
+	hold_signals(); /* a second one must not make a failure of the end */
 	agent_free(agent);
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

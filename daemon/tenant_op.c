@@ -18,6 +18,9 @@
 /* Turns of reading before deadlines that are due are judged all the same. */
 #define PUT_OFF_MAX 16
 
+/* How long to listen for the rest after a decision at the horizon. */
+#define LISTEN_US 100000
+
 struct tenant_op *
 tenant_op_find(struct tenant *t, const uint8_t unique_id[16])
 {
@@ -97,8 +100,13 @@ count_end(struct tenant *t, enum policy_end end)
  * keys and clocks look the same, since servers are silent on them.
  */
 static void
-note_silence(struct tenant *t)
+note_silence(struct tenant_op *op)
 {
+	struct tenant *t = op->tenant;
+
+	if (op->told)
+		return;
+	op->told = true;
 	discovery_force(t->discovery);
 	if (!errorrate_try(&t->lines, loop_now(), &t->unsaid))
 		return;
@@ -142,13 +150,21 @@ result_fill(struct tenant_op *op, const struct policy_action *act,
 
 /* Is there anything left to hear, and room to wait for it? */
 static bool
-worth_listening(const struct tenant_op *op, int64_t now)
+worth_listening(const struct tenant_op *op)
 {
 	const struct tenant *t = op->tenant;
 
 	return op->owed + op->sending > 0 &&
-	       now < op->policy.start + op->policy.plan->horizon_us &&
 	       t->in_flight.count - t->live < TENANT_MAX_LATE;
+}
+
+/* Until the horizon, and a while after a decision that came as late. */
+static int64_t
+listen_until(const struct tenant_op *op, int64_t now)
+{
+	int64_t horizon = op->policy.start + op->policy.plan->horizon_us;
+
+	return horizon > now + LISTEN_US ? horizon : now + LISTEN_US;
 }
 
 static void
@@ -162,7 +178,7 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 	if (act->end == POLICY_NOT_SENT ||
 	    (act->end == POLICY_TIMEOUT &&
 		now >= op->policy.start + op->policy.plan->horizon_us))
-		note_silence(t);
+		note_silence(op);
 	result_fill(op, act, &res);
 	if (act->end == POLICY_SELECTED) {
 		s = tenant_stat(t, res.server_id);
@@ -171,10 +187,9 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 	}
 	t->live--;
 	op->over = true;
-	op->late = worth_listening(op, now);
+	op->late = worth_listening(op);
 	if (op->late)
-		heap_set(&t->timers, &op->timer,
-		    op->policy.start + op->policy.plan->horizon_us);
+		heap_set(&t->timers, &op->timer, listen_until(op, now));
 	else
 		op_leave(op);
 	op->done(op->arg, &res);
@@ -278,7 +293,7 @@ tenant_expire(void *arg)
 		op = container_of(e, struct tenant_op, timer);
 		if (op->late) {
 			if (op->heard == 0) /* given up before the horizon */
-				note_silence(t);
+				note_silence(op);
 			tenant_op_bury(op);
 			continue;
 		}

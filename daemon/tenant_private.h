@@ -51,6 +51,7 @@ struct tenant_op {
 	bool dirty;                   /* on the tenant's list */
 	bool over;                    /* done has run */
 	bool late;                    /* and it is kept to hear the rest */
+	bool told;                    /* note_silence() has run */
 	bool large;                   /* which slab it came from */
 	uint8_t *datagram;            /* behind the blocks, in this slot */
 	struct tenant_block blocks[]; /* guards, then resources */

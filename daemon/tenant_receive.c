@@ -98,7 +98,8 @@ hear_late(struct tenant *t, struct tenant_op *op, bool again)
 {
 	if (!again)
 		t->counters.answers_late++;
-	if (op->owed + op->sending == 0)
+	if (op->owed + op->sending == 0 &&
+	    (op->policy.members & ~op->heard) == 0)
 		tenant_op_bury(op);
 }
 

@@ -465,6 +465,8 @@ START_TEST(a_new_connection_takes_over)
 	    &b, 4, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
 	ck_assert_uint_eq(slow()->operations, 1);
 	ck_assert_uint_eq(counters()->cancelled, 0);
+	ck_assert_uint_eq(
+	    counters()->checks, counters()->allowed + counters()->failed);
 	stop_agent();
 }
 END_TEST
