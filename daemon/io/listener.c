@@ -40,6 +40,7 @@ struct listener {
 	struct event readable;
 	struct loop_timer *resume;
 	struct sockaddr_un addr;
+	struct sockaddr_un place; /* where it is until it listens */
 };
 
 __attribute__((format(printf, 3, 4))) static int
@@ -153,32 +154,36 @@ clear_path(const struct listener *l, char err[LISTENER_ERR_MAX])
 }
 
 static bool
-is_ours(const struct listener *l)
+is_ours(const struct listener *l, const char *path)
 {
 	struct stat st;
 
-	return l->bound && lstat(l->addr.sun_path, &st) == 0 &&
-	       S_ISSOCK(st.st_mode) && st.st_dev == l->dev &&
-	       st.st_ino == l->ino;
+	return l->bound && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       st.st_dev == l->dev && st.st_ino == l->ino;
 }
 
-/* A name beside the path; false when there is no room for it. */
-static bool
-name_beside(const struct listener *l, struct sockaddr_un *out)
+/*
+ * Where the socket is until it listens: a hidden name beside the path, of its
+ * own; the path itself when that leaves no room for one.
+ */
+static void
+choose_place(struct listener *l)
 {
 	const char *slash = strrchr(l->addr.sun_path, '/');
 	int dir = slash != NULL ? (int)(slash - l->addr.sun_path + 1) : 0;
 	int n;
 
-	*out = (struct sockaddr_un){.sun_family = AF_UNIX};
-	n = snprintf(out->sun_path, sizeof(out->sun_path), "%.*s.%x", dir,
-	    l->addr.sun_path, (unsigned int)getpid());
-	return n > 0 && (size_t)n < sizeof(out->sun_path);
+	l->place = l->addr;
+	n = snprintf(l->place.sun_path, sizeof(l->place.sun_path), "%.*s.%x.%d",
+	    dir, l->addr.sun_path, (unsigned int)getpid(), l->fd);
+	if (n < 0 || (size_t)n >= sizeof(l->place.sun_path))
+		l->place = l->addr;
+	else
+		unlink(l->place.sun_path); /* of the like number, long ago */
 }
 
 static int
-bind_at(struct listener *l, const struct sockaddr_un *at, mode_t mode,
-    char err[LISTENER_ERR_MAX])
+bind_socket(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
 {
 	int flags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 	struct stat st;
@@ -188,12 +193,13 @@ bind_at(struct listener *l, const struct sockaddr_un *at, mode_t mode,
 	l->fd = socket(AF_UNIX, flags, 0);
 	if (l->fd < 0)
 		return fail(l, err, "%s", strerror(errno));
+	choose_place(l);
 	old = umask(~mode & MODE_ALL); /* bind() makes 0777 less the umask */
-	r = bind(l->fd, (const struct sockaddr *)at, sizeof(*at));
+	r = bind(l->fd, (const struct sockaddr *)&l->place, sizeof(l->place));
 	umask(old);
 	if (r != 0)
 		return fail(l, err, "cannot bind: %s", strerror(errno));
-	if (lstat(at->sun_path, &st) != 0)
+	if (lstat(l->place.sun_path, &st) != 0)
 		return fail(l, err, "%s", strerror(errno));
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
@@ -202,38 +208,12 @@ bind_at(struct listener *l, const struct sockaddr_un *at, mode_t mode,
 }
 
 static int
-give_group(const struct listener *l, const char *path, gid_t gid,
-    char err[LISTENER_ERR_MAX])
+give_group(const struct listener *l, gid_t gid, char err[LISTENER_ERR_MAX])
 {
-	if (gid == (gid_t)-1 || lchown(path, (uid_t)-1, gid) == 0)
+	if (gid == (gid_t)-1 || lchown(l->place.sun_path, (uid_t)-1, gid) == 0)
 		return 0;
 	return fail(l, err, "cannot give it to group %u: %s", (unsigned int)gid,
 	    strerror(errno));
-}
-
-/*
- * The path shows the socket only with its group: a client that came before
- * would be told that it has no right, not that nobody is there yet.
- */
-static int
-bind_path(
-    struct listener *l, mode_t mode, gid_t gid, char err[LISTENER_ERR_MAX])
-{
-	struct sockaddr_un beside;
-
-	if (gid == (gid_t)-1 || !name_beside(l, &beside))
-		return bind_at(l, &l->addr, mode, err) != 0
-			   ? -1
-			   : give_group(l, l->addr.sun_path, gid, err);
-	unlink(beside.sun_path); /* of a process of this number, long ago */
-	if (bind_at(l, &beside, mode, err) == 0 &&
-	    give_group(l, beside.sun_path, gid, err) == 0) {
-		if (rename(beside.sun_path, l->addr.sun_path) == 0)
-			return 0;
-		fail(l, err, "cannot rename: %s", strerror(errno));
-	}
-	unlink(beside.sun_path);
-	return -1;
 }
 
 static void
@@ -296,6 +276,20 @@ attach(struct listener *l, char err[LISTENER_ERR_MAX])
 	return 0;
 }
 
+/* What has appeared at the path meanwhile is left alone. */
+static int
+move_into_place(const struct listener *l)
+{
+	const char *from = l->place.sun_path, *to = l->addr.sun_path;
+
+	if (strcmp(from, to) == 0 ||
+	    renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	return rename(from, to); /* a file system that knows no flags */
+}
+
 int
 listener_start(struct listener *l, char err[LISTENER_ERR_MAX])
 {
@@ -305,6 +299,9 @@ listener_start(struct listener *l, char err[LISTENER_ERR_MAX])
 		return fail(l, err, "cannot listen: %s", strerror(errno));
 	if (event_add(&l->readable, NULL) != 0)
 		return fail(l, err, "cannot watch: out of memory");
+	if (move_into_place(l) != 0)
+		return fail(
+		    l, err, "cannot take its place: %s", strerror(errno));
 	l->started = true;
 	return 0;
 }
@@ -326,7 +323,8 @@ listener_new(struct loop *loop, const char *path, mode_t mode, gid_t gid,
 	l->fd = -1;
 	if (set_path(l, path, err) != 0 || make_directory(l, err) != 0 ||
 	    take_lock(l, err) != 0 || clear_path(l, err) != 0 ||
-	    bind_path(l, mode, gid, err) != 0 || attach(l, err) != 0) {
+	    bind_socket(l, mode, err) != 0 || give_group(l, gid, err) != 0 ||
+	    attach(l, err) != 0) {
 		listener_free(l);
 		return NULL;
 	}
@@ -343,8 +341,10 @@ listener_free(struct listener *l)
 	loop_timer_free(l->resume);
 	if (event_initialized(&l->readable))
 		event_del(&l->readable);
-	if (is_ours(l))
+	if (is_ours(l, l->addr.sun_path))
 		unlink(l->addr.sun_path);
+	if (is_ours(l, l->place.sun_path))
+		unlink(l->place.sun_path);
 	if (l->fd >= 0)
 		close(l->fd);
 	if (l->lock >= 0)

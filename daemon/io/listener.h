@@ -23,8 +23,8 @@ typedef void listener_accept_fn(void *arg, int fd);
  * dead one is unlinked, anything that is not a socket is left alone and an
  * error. Binds with the mode from the start (no moment with a wider one),
  * group gid unless (gid_t)-1. A missing directory is made, mode 0755, one
- * level only. Until listener_start() a connect is refused, as by nobody.
- * NULL with err set to one line that names the path.
+ * level only. The path stays free until listener_start(): where there is a
+ * socket, somebody accepts. NULL with err set to one line that names the path.
  */
 struct listener *listener_new(struct loop *loop, const char *path, mode_t mode,
     gid_t gid, listener_accept_fn *accepted, void *arg,

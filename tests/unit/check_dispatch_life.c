@@ -440,6 +440,7 @@ START_TEST(what_cannot_be_opened)
 	holder = listener_new(
 	    loop, control_path, 0600, (gid_t)-1, nobody, NULL, err);
 	ck_assert_msg(holder != NULL, "%s", err);
+	ck_assert_int_eq(listener_start(holder, err), 0);
 	config = make_config(&(struct shape){0});
 	ck_assert_ptr_null(agent_new(config, err));
 	ck_assert_ptr_nonnull(strstr(err, "in use"));

@@ -327,6 +327,7 @@ START_TEST(the_mode_is_exact_whatever_the_umask)
 
 			ck_assert_uint_eq(umask(before), umasks[j]);
 			ck_assert_msg(l != NULL, "%s", err);
+			ck_assert_int_eq(listener_start(l, err), 0);
 			ck_assert_uint_eq(mode_of(path) & 07777, modes[i]);
 			listener_free(l);
 			ck_assert_int_eq(chmod(lock_path, 0600), 0);
@@ -338,7 +339,7 @@ START_TEST(the_mode_is_exact_whatever_the_umask)
 }
 END_TEST
 
-/* Bound but not started: refused, as if nobody were there yet. */
+/* Bound but not started: as if nobody were there yet. */
 START_TEST(not_before_it_is_started)
 {
 	struct listener *l =
@@ -348,7 +349,7 @@ START_TEST(not_before_it_is_started)
 	ck_assert_msg(l != NULL, "%s", err);
 	fd = dial();
 	ck_assert_int_eq(fd, -1);
-	ck_assert_int_eq(errno, ECONNREFUSED);
+	ck_assert_int_eq(errno, ENOENT);
 	/* The path is taken all the same. */
 	ck_assert_ptr_null(open_at(path));
 	ck_assert_int_eq(listener_start(l, err), 0);
@@ -360,6 +361,24 @@ START_TEST(not_before_it_is_started)
 }
 END_TEST
 
+/* Nor does it take a place that somebody took meanwhile. */
+START_TEST(a_file_that_appears_is_left_alone)
+{
+	struct listener *l =
+	    listener_new(loop, path, 0660, ANY_GID, on_accept, accepted, err);
+	int fd;
+
+	ck_assert_msg(l != NULL, "%s", err);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(listener_start(l, err), -1);
+	ck_assert_ptr_nonnull(strstr(err, path));
+	listener_free(l);
+	ck_assert_uint_eq(mode_of(path) & S_IFMT, S_IFREG);
+}
+END_TEST
+
 START_TEST(the_group_is_given)
 {
 	gid_t gid = geteuid() == 0 ? 54321 : getegid();
@@ -368,6 +387,7 @@ START_TEST(the_group_is_given)
 	struct stat st;
 
 	ck_assert_msg(l != NULL, "%s", err);
+	ck_assert_int_eq(listener_start(l, err), 0);
 	ck_assert_int_eq(lstat(path, &st), 0);
 	ck_assert_uint_eq(st.st_gid, gid);
 	ck_assert_uint_eq(st.st_uid, geteuid());
@@ -541,6 +561,7 @@ main(void)
 	tcase_add_test(tc, only_its_own_socket_is_unlinked);
 	tcase_add_test(tc, the_mode_is_exact_whatever_the_umask);
 	tcase_add_test(tc, not_before_it_is_started);
+	tcase_add_test(tc, a_file_that_appears_is_left_alone);
 	tcase_add_test(tc, the_group_is_given);
 	tcase_add_test(tc, a_group_that_cannot_be_given_is_an_error);
 	tcase_add_test(tc, one_level_of_directory_is_made);
