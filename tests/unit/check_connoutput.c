@@ -45,7 +45,7 @@ START_TEST(a_peer_that_does_not_read_is_not_read_from)
 	peer_frame(&good, 5, 5);
 	TURN_UNTIL((peer_read(&good), good.frames == 1));
 	ck_assert_uint_eq(service.frames, before + 1);
-	usleep(30000); /* over the frame timeout: it is we who do not read */
+	pass(30000); /* over the frame timeout: it is we who do not read */
 	for (int i = 0; i < 10; i++)
 		loop_turn(loop);
 	ck_assert(!conn_closing(lazy.conn));
@@ -83,7 +83,7 @@ START_TEST(a_paused_peer_has_time_for_its_frame)
 		reply(p.conn, i, 16000);
 	loop_turn(loop);
 	ck_assert_uint_ge(conn_unsent(p.conn), CONN_OUT_HIGH);
-	usleep(6000);
+	pass(6000);
 	for (int i = 0; i < 5; i++)
 		loop_turn(loop);
 	ck_assert(!conn_closing(p.conn));

@@ -13,6 +13,8 @@
 
 #include <event2/event.h>
 
+#include <poll.h>
+
 #include "daemon/io/conn.h"
 #include "tests/unit/harness.h"
 
@@ -48,6 +50,16 @@ struct service {
 };
 
 static struct service service;
+
+/* Lets that much time go by, on the clock of the code under test. */
+static inline void
+pass(int64_t us)
+{
+	int64_t until = loop_now() + us;
+
+	while (loop_now() < until)
+		poll(NULL, 0, 1);
+}
 
 static inline void
 put_frame(
