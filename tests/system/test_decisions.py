@@ -195,6 +195,31 @@ def test_servers_that_move(lab):
     check("silence" in agent.err(), agent.err())
 
 
+def test_membership_change(lab):
+    """a server that leaves still decides what it was asked, and no more"""
+    sandbox, agent = bring_up(lab, {"unit_ms": 30000}, fmt=0, dedup_ms=0,
+                              args=("--dns-ttl", "1"))
+    oldest, second = sandbox.ids()[:2]
+    for n in (1, 2):
+        sandbox.command("stop %d" % n)
+    sandbox.command("delay 0 4000")
+    ctl = lab.spawn_ctl("--socket", agent.socket, "check", "demo", "--key",
+                        "a", "--json")
+    poll("the check in flight", lambda: agent.inflight() == 1)
+    sandbox.command("withdraw 0")
+    poll("its departure", lambda: oldest not in [
+        s["server_id"] for s in agent.ctl("servers", "--json").json()[
+            "servers"]])
+    check(ctl.running(), "it left too late for this test")
+    same(ctl.wait(), 0, ctl.out(), ctl.err())
+    same(json.loads(ctl.out())["server_id"], oldest)
+    for n in (1, 2):
+        sandbox.command("start %d" % n)
+    received = sandbox.counters()[0]["received"]
+    same(agent.check("demo", "--key", "a")["server_id"], second)
+    same(sandbox.counters()[0]["received"], received, "it was asked again")
+
+
 def test_never_answered(lab):
     """a wrong key looks like silence; log and decision say what to look at"""
     key = lab.keygen("right")
