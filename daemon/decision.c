@@ -104,8 +104,7 @@ name_limit(struct ipc_decision *d, const struct tenant_result *r,
 	}
 	if (never) {
 		d->retry_after_ms = 0;
-		d->text = ipc_text(
-		    "more tokens than a limit of the rule can ever grant");
+		d->text = ipc_text("more tokens than a limit can ever grant");
 	}
 	for (i = 0; i < r->guard_count && d->limit.len == 0; i++) {
 		if (r->guards[i].second >= r->guards[i].first)

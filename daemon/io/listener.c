@@ -163,23 +163,23 @@ is_ours(const struct listener *l, const char *path)
 }
 
 /*
- * Where the socket is until it listens: a hidden name beside the path, of its
- * own; the path itself when that leaves no room for one.
+ * Where the socket is until it listens: PATH.new, which the lock guards like
+ * the path; the path itself when that leaves no room. A killed process may
+ * have left one behind.
  */
 static void
 choose_place(struct listener *l)
 {
-	const char *slash = strrchr(l->addr.sun_path, '/');
-	int dir = slash != NULL ? (int)(slash - l->addr.sun_path + 1) : 0;
+	struct stat st;
 	int n;
 
 	l->place = l->addr;
-	n = snprintf(l->place.sun_path, sizeof(l->place.sun_path), "%.*s.%x.%d",
-	    dir, l->addr.sun_path, (unsigned int)getpid(), l->fd);
+	n = snprintf(l->place.sun_path, sizeof(l->place.sun_path), "%s.new",
+	    l->addr.sun_path);
 	if (n < 0 || (size_t)n >= sizeof(l->place.sun_path))
 		l->place = l->addr;
-	else
-		unlink(l->place.sun_path); /* of the like number, long ago */
+	else if (lstat(l->place.sun_path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(l->place.sun_path);
 }
 
 static int

@@ -361,6 +361,31 @@ START_TEST(not_before_it_is_started)
 }
 END_TEST
 
+/* What a process that was killed before it listened has left is replaced. */
+START_TEST(a_place_that_was_left_is_taken)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct listener *l;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_lt(
+	    snprintf(un.sun_path, sizeof(un.sun_path), "%.90s.new", path),
+	    (int)sizeof(un.sun_path));
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&un, sizeof(un)), 0);
+	close(fd);
+	l = must_open();
+	ck_assert_int_ne(access(un.sun_path, F_OK), 0);
+	listener_free(l);
+	/* Anything else of that name is somebody's, and is left alone. */
+	fd = open(un.sun_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_ptr_null(open_at(path));
+	ck_assert_int_eq(unlink(un.sun_path), 0);
+}
+END_TEST
+
 /* Nor does it take a place that somebody took meanwhile. */
 START_TEST(a_file_that_appears_is_left_alone)
 {
@@ -561,6 +586,7 @@ main(void)
 	tcase_add_test(tc, only_its_own_socket_is_unlinked);
 	tcase_add_test(tc, the_mode_is_exact_whatever_the_umask);
 	tcase_add_test(tc, not_before_it_is_started);
+	tcase_add_test(tc, a_place_that_was_left_is_taken);
 	tcase_add_test(tc, a_file_that_appears_is_left_alone);
 	tcase_add_test(tc, the_group_is_given);
 	tcase_add_test(tc, a_group_that_cannot_be_given_is_an_error);
