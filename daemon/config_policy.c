@@ -114,18 +114,6 @@ parse_preference(struct walk *w, json_t *json, void *where)
 	return 0;
 }
 
-static int
-parse_suspect_after(struct walk *w, json_t *json, void *where)
-{
-	uint32_t value;
-	int rc = walk_u32(w, json, 0, UINT32_MAX, &value);
-
-	(void)where;
-	if (rc == 0 && value > 0)
-		rc = walk_fail(w, "not yet supported");
-	return rc;
-}
-
 static const struct walk_key policy_keys[] = {
     {.name = "unit_ms",
 	.kind = WALK_U32,
@@ -159,9 +147,10 @@ static const struct walk_key policy_keys[] = {
 	.kind = WALK_BOOL,
 	.offset = offsetof(struct policy, completion_delivery)},
     {.name = "suspect_after",
-	.kind = WALK_FUNC,
-	.offset = 0,
-	.func = parse_suspect_after},
+	.kind = WALK_U32,
+	.offset = offsetof(struct policy, suspect_after),
+	.min = 0,
+	.max = UINT32_MAX},
     {.name = NULL},
 };
 

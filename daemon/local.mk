@@ -14,6 +14,7 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/policy_op.c \
 	daemon/core/schedule.c daemon/core/schedule.h \
 	daemon/core/slab.c daemon/core/slab.h \
+	daemon/core/suspect.c daemon/core/suspect.h \
 	daemon/core/table.c daemon/core/table.h
 
 daemon_io_libio_a_SOURCES = \

@@ -13,6 +13,7 @@
 #include "daemon/config.h"
 #include "daemon/core/counters.h"
 #include "daemon/core/policy.h"
+#include "daemon/core/suspect.h"
 #include "daemon/discovery.h"
 #include "daemon/io/loop.h"
 #include "proto/pdu.h"
@@ -108,6 +109,7 @@ struct tenant_server {
 			      * operations decided in round 0 */
 	int64_t clock_ms;    /* its last time stamp less our clock then */
 	uint32_t first_addr; /* the address to begin with */
+	struct suspect suspect;
 };
 void tenant_server(
     const struct tenant *tenant, uint64_t server_id, struct tenant_server *out);

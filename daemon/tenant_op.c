@@ -195,6 +195,21 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 	op->done(op->arg, &res);
 }
 
+/* The preferred server left an operation unanswered past P(0). */
+static void
+op_missed(struct tenant_op *op, uint32_t server)
+{
+	struct tenant *t = op->tenant;
+	struct tenant_server *s =
+	    tenant_stat(t, op->members->list[server].server_id);
+
+	if (s != NULL && suspect_missed(&s->suspect,
+			     op->policy.plan->suspect_after, op->policy.start))
+		log_info("suspect",
+		    "tenant=\"%s\" server=%" PRIu64 " suspected=yes",
+		    t->config->name, s->server_id);
+}
+
 void
 tenant_op_pump(struct tenant_op *op, int64_t now)
 {
@@ -215,6 +230,9 @@ tenant_op_pump(struct tenant_op *op, int64_t now)
 			break;
 		case POLICY_DELIVER:
 			tenant_op_deliver(op, act.targets);
+			break;
+		case POLICY_MISSED:
+			op_missed(op, act.server);
 			break;
 		case POLICY_COMPLETE:
 			op_complete(op, &act, now);

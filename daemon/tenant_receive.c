@@ -6,7 +6,10 @@
  */
 #include "daemon/tenant_private.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "daemon/log.h"
 
 /* A server that answered within this time is known to be alive. */
 #define HEARD_US 1000000
@@ -75,6 +78,19 @@ source_passes(
 	return true;
 }
 
+/* It is alive; that clears a suspicion. */
+static void
+note_alive(struct tenant *t, struct tenant_server *s,
+    const struct packet_head *head, int64_t now)
+{
+	s->last_answer = now;
+	s->clock_ms = (int64_t)(head->time_stamp - loop_wall_ms());
+	if (suspect_answered(&s->suspect, t->config->plan.suspect_after, now))
+		log_info("suspect",
+		    "tenant=\"%s\" server=%" PRIu64 " suspected=no",
+		    t->config->name, s->server_id);
+}
+
 static void
 note_answer(struct tenant *t, const struct tenant_op *op,
     const struct packet_head *head, bool again)
@@ -85,8 +101,7 @@ note_answer(struct tenant *t, const struct tenant_op *op,
 	if (s == NULL)
 		return;
 	s->answered++;
-	s->last_answer = now;
-	s->clock_ms = (int64_t)(head->time_stamp - loop_wall_ms());
+	note_alive(t, s, head, now);
 	if (again || op->policy.round != 0)
 		return; /* which transmission it answers is not known */
 	s->rtt_us = s->rtt_us == 0 ? rtt : s->rtt_us + (rtt - s->rtt_us) / 8;
@@ -170,8 +185,7 @@ hear_unknown(struct tenant *t, const struct packet_view *view)
 	    packet_open(t->key, view, t->scratch, sizeof(t->scratch), &pdu,
 		&pdu_len) != 0)
 		return;
-	s->last_answer = now;
-	s->clock_ms = (int64_t)(view->head.time_stamp - loop_wall_ms());
+	note_alive(t, s, &view->head, now);
 }
 
 void

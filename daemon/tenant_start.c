@@ -51,6 +51,20 @@ op_encode(struct tenant *t, const struct tenant_check *check,
 	    t, check->unique_id, pdu, pdu_len, datagram, PACKET_MAX, len);
 }
 
+/* Bits of the current snapshot, with the adaptive preference alone. */
+static uint64_t
+suspected(const struct tenant *t)
+{
+	const uint32_t after = t->config->plan.suspect_after;
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; after > 0 && i < t->members->count; i++) {
+		if (suspect_is(&t->stats[i].suspect, after))
+			bits |= (uint64_t)1 << i;
+	}
+	return bits;
+}
+
 int
 tenant_check(struct tenant *t, const struct tenant_check *check,
     tenant_done_fn *done, void *arg, struct tenant_op **out)
@@ -89,7 +103,7 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 	if (op->members->count == 0)
 		discovery_force(t->discovery);
 	policy_op_init(&op->policy, &t->config->plan, op->members->count,
-	    check->start, check->deadline, now);
+	    suspected(t), check->start, check->deadline, now);
 	*out = op;
 	tenant_op_pump(op, now);
 	tenant_op_release(op);

@@ -17,6 +17,7 @@ policy_defaults(struct policy *p)
 	    .final_units = 1,
 	    .final_preference_units = 0,
 	    .completion_delivery = true,
+	    .suspect_after = 0,
 	};
 }
 
@@ -133,6 +134,7 @@ derive(struct policy_plan *plan, const struct policy *p)
 	plan->horizon_us = (int64_t)at * unit_us;
 	plan->ttl_ms = (uint32_t)at * p->unit_ms;
 	plan->completion_delivery = p->completion_delivery;
+	plan->suspect_after = p->suspect_after;
 	return NULL;
 }
 

@@ -13,6 +13,12 @@
  * ordered oldest first: index 0 is the globally oldest server, and the
  * candidate is always the lowest index that has answered.
  *
+ * Adaptive preference, which is no part of the specification: the operation is
+ * told which servers are suspected (core/suspect.h) when it starts. It prefers
+ * the oldest of the others: that one's answer, or an older one's, decides at
+ * once, as the oldest server's does by the specification. With no suspect, or
+ * with all of them suspected, the preferred server is the oldest.
+ *
  * Invariants: one POLICY_COMPLETE per operation; no target in a send that has
  * answered; no send at or after start + horizon; nothing after the terminal
  * state changes the result.
@@ -39,6 +45,7 @@ struct policy {
 	uint32_t final_units; /* F */
 	uint32_t final_preference_units; /* P_final, 0..F; 0 if first_round */
 	bool completion_delivery;        /* C */
+	uint32_t suspect_after; /* K of the adaptive preference; 0: off */
 };
 
 /* What a policy means in time. Frozen; operations borrow it. */
@@ -50,6 +57,7 @@ struct policy_plan {
 	int64_t horizon_us; /* H */
 	uint32_t ttl_ms;    /* H on the wire */
 	bool completion_delivery;
+	uint32_t suspect_after;
 };
 
 /* The recommended defaults of section 9.3.5. */
@@ -85,6 +93,9 @@ enum policy_act {
 	POLICY_NOTHING,
 	POLICY_SEND,    /* to action.targets; report it with policy_op_sent() */
 	POLICY_DELIVER, /* completion delivery: send and forget */
+	POLICY_MISSED,  /* at most once, and only with suspect_after: the
+			 * preferred server, action.server, left the operation
+			 * unanswered past the preference deadline of round 0 */
 	POLICY_COMPLETE, /* once; action.end says why */
 };
 
@@ -104,21 +115,27 @@ struct policy_op {
 	uint64_t members; /* bits of the snapshot */
 	uint64_t answered;
 	uint64_t pending_send; /* of a SEND or DELIVER not yet taken */
+	uint32_t preferred;
 	uint32_t round;
 	enum policy_state state;
 	enum policy_end end;
 	bool sent_any; /* some target of some transmission was sent */
 	bool complete_due;
+	bool watching; /* P(0) has not passed: the preferred may still miss */
+	bool missed_due;
 };
 
 /*
  * Starts an operation whose caller asked at start, which may be earlier than
  * now (a request sent again after its connection broke): then only what the
- * schedule still holds is run. servers is 0..POLICY_MAX_SERVERS; deadline is
- * absolute. Ends at once without a server or past the deadline.
+ * schedule still holds is run. servers is 0..POLICY_MAX_SERVERS; suspected has
+ * a bit for each that is suspected; deadline is absolute. Ends at once without
+ * a server or past the deadline. An operation that is sent again, or whose P(0)
+ * is 0, never tells of a miss.
  */
 void policy_op_init(struct policy_op *op, const struct policy_plan *plan,
-    uint32_t servers, int64_t start, int64_t deadline, int64_t now);
+    uint32_t servers, uint64_t suspected, int64_t start, int64_t deadline,
+    int64_t now);
 
 /*
  * A valid correlated response of a snapshot member. Returns true when it is

@@ -34,11 +34,34 @@ candidate(const struct policy_op *op)
 	return i;
 }
 
+/* The oldest server that is not suspected; the oldest when all are. */
+static uint32_t
+preferred(uint64_t members, uint64_t suspected)
+{
+	const uint64_t trusted = members & ~suspected;
+
+	return trusted != 0 ? (uint32_t)__builtin_ctzll(trusted) : 0;
+}
+
+/* Has the preferred server answered, or an older one? */
+static bool
+decisive(const struct policy_op *op)
+{
+	return op->answered != 0 && candidate(op) <= op->preferred;
+}
+
 /* The deduplication deadline: nothing is ever sent from here on. */
 static int64_t
 horizon(const struct policy_op *op)
 {
 	return op->start + op->plan->horizon_us;
+}
+
+/* When the preferred server has missed its chance in round 0. */
+static int64_t
+watch_end(const struct policy_op *op)
+{
+	return op->start + op->plan->prefer_end_us[0];
 }
 
 static int64_t
@@ -68,6 +91,7 @@ finish(struct policy_op *op, enum policy_state state, enum policy_end end)
 	op->state = state;
 	op->end = end;
 	op->pending_send = 0;
+	op->watching = false;
 	op->complete_due = true;
 }
 
@@ -77,6 +101,15 @@ select_candidate(struct policy_op *op)
 	finish(op, POLICY_TERMINAL, POLICY_SELECTED);
 	if (op->plan->completion_delivery)
 		op->pending_send = op->members & ~op->answered;
+}
+
+static void
+watch(struct policy_op *op, int64_t now)
+{
+	if (!op->watching || now < watch_end(op))
+		return;
+	op->watching = false;
+	op->missed_due = (op->answered >> op->preferred & 1) == 0;
 }
 
 /* Enters the round of the clock; those that a stall passed over stay unsent. */
@@ -103,7 +136,8 @@ enter_round(struct policy_op *op, int64_t now)
 
 void
 policy_op_init(struct policy_op *op, const struct policy_plan *plan,
-    uint32_t servers, int64_t start, int64_t deadline, int64_t now)
+    uint32_t servers, uint64_t suspected, int64_t start, int64_t deadline,
+    int64_t now)
 {
 	assert(servers <= POLICY_MAX_SERVERS);
 	*op = (struct policy_op){
@@ -112,7 +146,10 @@ policy_op_init(struct policy_op *op, const struct policy_plan *plan,
 	    .deadline = deadline,
 	    .members = all_servers(servers),
 	    .pending_send = all_servers(servers),
+	    .preferred = preferred(all_servers(servers), suspected),
 	    .state = POLICY_PREPARED,
+	    .watching = plan->suspect_after > 0 && now <= start &&
+			plan->prefer_end_us[0] > 0,
 	};
 	if (servers == 0)
 		finish(op, POLICY_TERMINAL, POLICY_NO_SERVER);
@@ -161,7 +198,8 @@ policy_op_advance(struct policy_op *op, int64_t now)
 {
 	if (over(op))
 		return;
-	if ((op->answered & 1) != 0)
+	watch(op, now);
+	if (decisive(op))
 		select_candidate(op);
 	else if (op->answered != 0) {
 		if (now >= prefer_end(op) || now >= op->deadline)
@@ -193,6 +231,12 @@ policy_op_next(struct policy_op *op, int64_t now)
 	const int64_t last =
 	    op->deadline < horizon(op) ? op->deadline : horizon(op);
 
+	if (op->missed_due) {
+		op->missed_due = false;
+		action.act = POLICY_MISSED;
+		action.server = op->preferred;
+		return action;
+	}
 	if (!over(op)) {
 		if (take_targets(op, now, last, &action)) {
 			op->state = POLICY_ROUND;
@@ -222,8 +266,10 @@ policy_op_timeout(const struct policy_op *op)
 
 	if (over(op))
 		return POLICY_NEVER;
-	if ((op->answered & 1) != 0)
+	if (decisive(op))
 		return op->start; /* recorded, not judged: due at once */
 	at = op->answered != 0 ? prefer_end(op) : round_end(op);
+	if (op->watching && watch_end(op) < at)
+		at = watch_end(op);
 	return at < op->deadline ? at : op->deadline;
 }

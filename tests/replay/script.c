@@ -164,6 +164,9 @@ action_text(char *buf, size_t size, const struct policy_action *a)
 		    a->act == POLICY_SEND ? "send" : "deliver",
 		    set_text(set, sizeof(set), a->targets), a->round);
 		break;
+	case POLICY_MISSED:
+		snprintf(buf, size, "missed %u", a->server);
+		break;
 	case POLICY_COMPLETE:
 		if (a->end == POLICY_SELECTED)
 			snprintf(buf, size, "complete selected %u round %u",

@@ -39,7 +39,7 @@ setup(void)
 static void
 begin(uint32_t servers)
 {
-	policy_op_init(&op, &plan, servers, START, POLICY_NEVER, START);
+	policy_op_init(&op, &plan, servers, 0, START, POLICY_NEVER, START);
 }
 
 static void
@@ -298,7 +298,7 @@ END_TEST
 
 START_TEST(no_send_from_the_callers_deadline_on)
 {
-	policy_op_init(&op, &plan, 2, START, START + 30 * MS, START);
+	policy_op_init(&op, &plan, 2, 0, START, START + 30 * MS, START);
 	take_send(0, 3, 0);
 	ck_assert_int_eq(policy_op_timeout(&op), START + 20 * MS);
 	policy_op_advance(&op, START + 20 * MS);

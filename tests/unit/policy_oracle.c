@@ -226,7 +226,7 @@ oracle_start(struct oracle *o, uint32_t servers, int64_t start,
 		decide(o, POLICY_NO_SERVER);
 	else
 		judge(o);
-	policy_op_init(&o->op, &o->plan, servers, start, deadline, now);
+	policy_op_init(&o->op, &o->plan, servers, 0, start, deadline, now);
 	compare(o);
 	check_progress(o);
 	check(o, o->plan.horizon_us == o->horizon - start, "the horizon");
