@@ -130,8 +130,8 @@ struct policy_op {
  * now (a request sent again after its connection broke): then only what the
  * schedule still holds is run. servers is 0..POLICY_MAX_SERVERS; suspected has
  * a bit for each that is suspected; deadline is absolute. Ends at once without
- * a server or past the deadline. An operation that is sent again, or whose P(0)
- * is 0, never tells of a miss.
+ * a server or past the deadline. An operation that begins when its P(0) is
+ * over already never tells of a miss.
  */
 void policy_op_init(struct policy_op *op, const struct policy_plan *plan,
     uint32_t servers, uint64_t suspected, int64_t start, int64_t deadline,

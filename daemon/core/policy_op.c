@@ -148,8 +148,8 @@ policy_op_init(struct policy_op *op, const struct policy_plan *plan,
 	    .pending_send = all_servers(servers),
 	    .preferred = preferred(all_servers(servers), suspected),
 	    .state = POLICY_PREPARED,
-	    .watching = plan->suspect_after > 0 && now <= start &&
-			plan->prefer_end_us[0] > 0,
+	    .watching =
+		plan->suspect_after > 0 && now < start + plan->prefer_end_us[0],
 	};
 	if (servers == 0)
 		finish(op, POLICY_TERMINAL, POLICY_NO_SERVER);

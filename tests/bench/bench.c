@@ -19,6 +19,7 @@ struct group {
 static const struct group groups[] = {
     {"latency", 9, rows_latency},
     {"cpu", 9, rows_cpu},
+    {"dead server", 5, rows_dead},
     {"memory", 3, rows_memory},
     {"calls", 3, rows_calls},
     {"allocations", 3, rows_allocations},
@@ -48,10 +49,15 @@ run_rounds(struct bench *b)
 static int
 open_bench(struct bench *b)
 {
+	const struct lab_wanted quick = {.servers = 1};
+	const struct lab_wanted slow = {
+	    .servers = 1, .delay_ms = BENCH_SLOW_MS};
+	const struct lab_special none = {0};
+
 	if (lab_open(&b->lab) != 0 ||
-	    lab_start_sandbox(&b->lab, 0, &b->sandbox) != 0 ||
-	    lab_start_sandbox(&b->lab, BENCH_SLOW_MS, &b->slow) != 0 ||
-	    lab_start_agent(&b->lab, &b->sandbox, NULL, NULL, &b->agent) != 0)
+	    lab_start_sandbox(&b->lab, &quick, &b->sandbox) != 0 ||
+	    lab_start_sandbox(&b->lab, &slow, &b->slow) != 0 ||
+	    lab_start_agent(&b->lab, &b->sandbox, &none, &b->agent) != 0)
 		return -1;
 	b->direct = direct_open(&b->lab.cred, &b->sandbox);
 	return b->direct != NULL ? 0 : lab_fail("the direct client");

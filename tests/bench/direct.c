@@ -58,13 +58,13 @@ direct_open(const struct credential *cred, const struct lab_sandbox *sandbox)
 	if (d == NULL)
 		return NULL;
 	d->key_id = cred->key_id;
-	d->server_id = sandbox->server_id;
+	d->server_id = sandbox->servers[0].id;
 	d->profile = credential_profile(cred);
 	d->key = packet_key_new(cred);
 	d->nonce = nonce_new();
 	d->hash = id_hash_new();
 	d->random = random_pool_new();
-	d->fd = connect_to(sandbox->port);
+	d->fd = connect_to(sandbox->servers[0].port);
 	if (d->fd >= 0 && d->key != NULL && d->nonce != NULL &&
 	    d->hash != NULL && d->random != NULL)
 		return d;

@@ -31,7 +31,8 @@
 #define LAB_TTL_MS    1800 /* the horizon: three units of LAB_UNIT_MS */
 #define LAB_UNIT_MS   600
 
-#define LAB_MAX_PROCESSES 8
+#define LAB_MAX_PROCESSES 16
+#define LAB_MAX_SERVERS   3
 
 struct lab {
 	char dir[64];
@@ -42,10 +43,29 @@ struct lab {
 	pid_t pids[LAB_MAX_PROCESSES];
 };
 
+struct lab_wanted {
+	unsigned servers;  /* 1 to LAB_MAX_SERVERS */
+	unsigned delay_ms; /* before each answer */
+	bool oldest_dead;  /* it ignores what it gets */
+};
+
+struct lab_server {
+	uint64_t id;
+	uint16_t port; /* of 127.0.0.1 */
+};
+
 struct lab_sandbox {
 	pid_t pid;
-	uint64_t server_id;
-	uint16_t port; /* of 127.0.0.1 */
+	unsigned count;
+	struct lab_server servers[LAB_MAX_SERVERS]; /* oldest first */
+};
+
+/* What is special about an agent; all zero: nothing. */
+struct lab_special {
+	const char *preload;    /* a library */
+	const char *counts;     /* and the file that it gets in BENCH_COUNTS */
+	unsigned unit_ms;       /* 0: LAB_UNIT_MS */
+	unsigned suspect_after; /* of its policy */
 };
 
 struct lab_agent {
@@ -65,16 +85,15 @@ int lab_signal(void); /* the number, 0: none came */
 int lab_open(struct lab *lab);
 /* Ends what runs, removes the folder. */
 void lab_close(struct lab *lab);
-/* Answers after delay_ms. Returns when it is up. */
+/* Returns when it is up. */
 int lab_start_sandbox(
-    struct lab *lab, unsigned delay_ms, struct lab_sandbox *out);
+    struct lab *lab, const struct lab_wanted *wanted, struct lab_sandbox *out);
 /*
- * An agent that knows this sandbox by its address, with limits that no row
- * meets. preload, or NULL, is a library, and counts the file that it gets in
- * BENCH_COUNTS. Returns when it can decide.
+ * An agent that knows this sandbox by its addresses, with limits that no row
+ * meets. Returns when it can decide.
  */
 int lab_start_agent(struct lab *lab, const struct lab_sandbox *sandbox,
-    const char *preload, const char *counts, struct lab_agent *out);
+    const struct lab_special *special, struct lab_agent *out);
 void lab_stop_agent(struct lab *lab, struct lab_agent *agent);
 /* A child with these descriptors for stdout and stderr, and set, or NULL, in
  * its environment. */

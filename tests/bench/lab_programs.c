@@ -41,22 +41,31 @@ log_show(const char *path)
 		fclose(file);
 }
 
-/* The first line of the sandbox: one server, at one address. */
 static int
-parse_sandbox(const char *line, struct lab_sandbox *out)
+parse_server(json_t *json, struct lab_server *out)
+{
+	const char *id, *address, *port;
+
+	if (json_unpack(json, "{s:s, s:[s]}", "server_id", &id, "addresses",
+		&address) != 0)
+		return -1;
+	port = strrchr(address, ':');
+	out->id = strtoull(id, NULL, 10);
+	out->port = (uint16_t)(port != NULL ? strtoul(port + 1, NULL, 10) : 0);
+	return out->port != 0 ? 0 : -1;
+}
+
+/* The first line of the sandbox: its servers, each at one address. */
+static int
+parse_sandbox(const char *line, unsigned wanted, struct lab_sandbox *out)
 {
 	json_t *root = json_loads(line, 0, NULL);
-	const char *id, *address, *port;
-	int rc = -1;
+	json_t *servers = json_object_get(root, "servers");
+	int rc = json_array_size(servers) == wanted ? 0 : -1;
 
-	if (json_unpack(root, "{s:[{s:s, s:[s]}]}", "servers", "server_id", &id,
-		"addresses", &address) == 0) {
-		port = strrchr(address, ':');
-		out->server_id = strtoull(id, NULL, 10);
-		out->port =
-		    (uint16_t)(port != NULL ? strtoul(port + 1, NULL, 10) : 0);
-		rc = out->port != 0 ? 0 : -1;
-	}
+	out->count = wanted;
+	for (unsigned i = 0; i < wanted && rc == 0; i++)
+		rc = parse_server(json_array_get(servers, i), &out->servers[i]);
 	json_decref(root);
 	return rc;
 }
@@ -70,12 +79,14 @@ program(const char *variable, const char *otherwise)
 }
 
 int
-lab_start_sandbox(struct lab *lab, unsigned delay_ms, struct lab_sandbox *out)
+lab_start_sandbox(
+    struct lab *lab, const struct lab_wanted *wanted, struct lab_sandbox *out)
 {
 	const char *path = program("RLA_SANDBOX", "./rl-sandbox");
-	char delay[16], log[96], line[1024];
-	char *argv[] = {
-	    (char *)path, "--key-file", lab->key_path, "--delay", delay, NULL};
+	char delay[16], cluster[16], log[96], line[1024];
+	char *argv[] = {(char *)path, "--key-file", lab->key_path, "--delay",
+	    delay, "--cluster", cluster, "--server", "0", "--drop",
+	    wanted->oldest_dead ? "1" : "0", NULL};
 	int ends[2], err = log_open(lab, log);
 	ssize_t n;
 
@@ -85,22 +96,34 @@ lab_start_sandbox(struct lab *lab, unsigned delay_ms, struct lab_sandbox *out)
 		close(err);
 		return lab_fail("pipe");
 	}
-	snprintf(delay, sizeof(delay), "%u", delay_ms);
+	snprintf(delay, sizeof(delay), "%u", wanted->delay_ms);
+	snprintf(cluster, sizeof(cluster), "%u", wanted->servers);
 	out->pid = lab_spawn(lab, argv, NULL, ends[1], err);
 	close(ends[1]);
 	close(err);
 	n = out->pid > 0 ? lab_read_line(ends[0], line, sizeof(line)) : -1;
 	close(ends[0]);
-	if (n > 0 && parse_sandbox(line, out) == 0)
+	if (n > 0 && parse_sandbox(line, wanted->servers, out) == 0)
 		return 0;
 	log_show(log);
 	errno = 0;
 	return lab_fail("%s does not start", path);
 }
 
+static void
+write_servers(FILE *file, const struct lab_sandbox *sandbox)
+{
+	for (unsigned i = 0; i < sandbox->count; i++)
+		fprintf(file,
+		    "%s{\"id\": \"%" PRIu64
+		    "\", \"address\": \"127.0.0.1:%u\"}",
+		    i > 0 ? ", " : "", sandbox->servers[i].id,
+		    (unsigned)sandbox->servers[i].port);
+}
+
 static int
 write_config(const struct lab *lab, const struct lab_sandbox *sandbox,
-    const char *path, const char *socket)
+    const struct lab_special *special, const char *path, const char *socket)
 {
 	FILE *file = fopen(path, "w");
 
@@ -108,9 +131,12 @@ write_config(const struct lab *lab, const struct lab_sandbox *sandbox,
 		return lab_fail("%s", path);
 	fprintf(file,
 	    "{\"tenants\": {\"main\": {\"key\": {\"file\": \"%s\"},\n"
-	    "  \"servers\": [{\"id\": \"%" PRIu64
-	    "\", \"address\": \"127.0.0.1:%u\"}],\n"
-	    "  \"policy\": {\"unit_ms\": %d}}},\n"
+	    "  \"servers\": [",
+	    lab->key_path);
+	write_servers(file, sandbox);
+	fprintf(file,
+	    "],\n"
+	    "  \"policy\": {\"unit_ms\": %u, \"suspect_after\": %u}}},\n"
 	    " \"rules\": {\"" LAB_RULE "\": {\"tenant\": \"main\",\n"
 	    "  \"resources\": [{\"bucket\": \"" LAB_BUCKET "{key}\",\n"
 	    "   \"window_ms\": %d, \"limit\": %d}]}},\n"
@@ -122,8 +148,8 @@ write_config(const struct lab *lab, const struct lab_sandbox *sandbox,
 	    "  \"max_inflight_per_uid\": 65536,\n"
 	    "  \"max_connections_per_uid\": 4096},\n"
 	    " \"log\": {\"level\": \"warning\"}}\n",
-	    lab->key_path, sandbox->server_id, (unsigned)sandbox->port,
-	    LAB_UNIT_MS, LAB_WINDOW_MS, LAB_LIMIT, socket, socket);
+	    special->unit_ms > 0 ? special->unit_ms : LAB_UNIT_MS,
+	    special->suspect_after, LAB_WINDOW_MS, LAB_LIMIT, socket, socket);
 	return fclose(file) == 0 ? 0 : lab_fail("%s", path);
 }
 
@@ -161,7 +187,7 @@ await_agent(struct lab_agent *agent)
 
 int
 lab_start_agent(struct lab *lab, const struct lab_sandbox *sandbox,
-    const char *preload, const char *counts, struct lab_agent *out)
+    const struct lab_special *special, struct lab_agent *out)
 {
 	const char *path = program("RLA_AGENT", "./rl-agent");
 	char log[96], config[96], library[4096], file[128];
@@ -176,13 +202,13 @@ lab_start_agent(struct lab *lab, const struct lab_sandbox *sandbox,
 	snprintf(out->socket, sizeof(out->socket), "%s/%u.sock", lab->dir,
 	    lab->started);
 	snprintf(library, sizeof(library), "LD_PRELOAD=%s",
-	    preload != NULL ? preload : "");
+	    special->preload != NULL ? special->preload : "");
 	snprintf(file, sizeof(file), "BENCH_COUNTS=%s",
-	    counts != NULL ? counts : "");
-	out->pid =
-	    write_config(lab, sandbox, config, out->socket) == 0
-		? lab_spawn(lab, argv, preload != NULL ? set : NULL, err, err)
-		: -1;
+	    special->counts != NULL ? special->counts : "");
+	out->pid = write_config(lab, sandbox, special, config, out->socket) == 0
+		       ? lab_spawn(lab, argv,
+			     special->preload != NULL ? set : NULL, err, err)
+		       : -1;
 	close(err);
 	if (out->pid > 0 && await_agent(out) == 0)
 		return 0;

@@ -12,6 +12,7 @@ tests_bench_bench_SOURCES = \
 	tests/bench/rows_allocations.c \
 	tests/bench/rows_calls.c \
 	tests/bench/rows_cpu.c \
+	tests/bench/rows_dead.c \
 	tests/bench/rows_latency.c \
 	tests/bench/rows_memory.c
 tests_bench_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

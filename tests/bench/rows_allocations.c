@@ -61,6 +61,7 @@ rows_allocations(struct bench *b)
 {
 	const char *library = getenv("RLA_COUNTALLOC");
 	const volatile uint64_t *counter;
+	struct lab_special special = {0};
 	struct lab_agent agent;
 	char path[96];
 	int rc = -1;
@@ -73,7 +74,9 @@ rows_allocations(struct bench *b)
 	counter = map_counter(path);
 	if (counter == NULL)
 		return -1;
-	if (lab_start_agent(&b->lab, &b->sandbox, library, path, &agent) == 0) {
+	special.preload = library;
+	special.counts = path;
+	if (lab_start_agent(&b->lab, &b->sandbox, &special, &agent) == 0) {
 		rc = measure(b, &agent, counter);
 		lab_stop_agent(&b->lab, &agent);
 	}

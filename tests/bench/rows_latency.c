@@ -13,33 +13,9 @@
 #define CHECKS (BLOCK * BLOCKS)
 
 struct side {
-	int (*check)(struct bench *b, unsigned n);
+	int (*check)(struct bench *b, unsigned n, double *us);
 	double us[CHECKS];
 };
-
-static int
-check_direct(struct bench *b, unsigned n)
-{
-	return direct_check(b->direct, n);
-}
-
-static int
-check_agent(struct bench *b, unsigned n)
-{
-	struct rl_decision decision;
-	struct rl_check check = {.rule = LAB_RULE, .key_len = LAB_KEY_LEN};
-	char key[LAB_KEY_LEN];
-
-	lab_key(n, key);
-	check.key = key;
-	rl_check(b->agent.client, &check, &decision, NULL);
-	errno = 0;
-	if (decision.outcome != RL_ALLOWED)
-		return lab_fail("a check was %s (%s), not allowed",
-		    rl_outcome_name(decision.outcome),
-		    rl_reason_name(decision.reason));
-	return 0;
-}
 
 static double
 now_us(void)
@@ -50,17 +26,51 @@ now_us(void)
 	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
+int
+bench_check(struct rl_client *client, unsigned n, double *us)
+{
+	struct rl_decision decision;
+	struct rl_check check = {.rule = LAB_RULE, .key_len = LAB_KEY_LEN};
+	char key[LAB_KEY_LEN];
+	double start;
+
+	lab_key(n, key);
+	check.key = key;
+	start = now_us();
+	rl_check(client, &check, &decision, NULL);
+	*us = now_us() - start;
+	errno = 0;
+	if (decision.outcome != RL_ALLOWED)
+		return lab_fail("a check was %s (%s), not allowed",
+		    rl_outcome_name(decision.outcome),
+		    rl_reason_name(decision.reason));
+	return 0;
+}
+
+static int
+check_direct(struct bench *b, unsigned n, double *us)
+{
+	double start = now_us();
+	int rc = direct_check(b->direct, n);
+
+	*us = now_us() - start;
+	return rc;
+}
+
+static int
+check_agent(struct bench *b, unsigned n, double *us)
+{
+	return bench_check(b->agent.client, n, us);
+}
+
 static int
 run_block(struct bench *b, struct side *side, unsigned from)
 {
-	double start;
 	unsigned i;
 
 	for (i = from; i < from + BLOCK; i++) {
-		start = now_us();
-		if (side->check(b, i) != 0)
+		if (side->check(b, i, &side->us[i]) != 0)
 			return -1;
-		side->us[i] = now_us() - start;
 	}
 	errno = EINTR;
 	return lab_signal() ? lab_fail("check") : 0;
@@ -74,6 +84,13 @@ compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+double
+bench_quantile(double *samples, size_t count, double share)
+{
+	qsort(samples, count, sizeof(double), compare);
+	return samples[(size_t)((double)count * share)];
+}
+
 int
 rows_latency(struct bench *b)
 {
@@ -85,11 +102,11 @@ rows_latency(struct bench *b)
 		if (run_block(b, &direct, i) != 0 ||
 		    run_block(b, &agent, i) != 0)
 			return -1;
-	qsort(direct.us, CHECKS, sizeof(double), compare);
-	qsort(agent.us, CHECKS, sizeof(double), compare);
 	report_add_over(&b->report, "one check, p50", "us",
-	    agent.us[CHECKS / 2], direct.us[CHECKS / 2]);
+	    bench_quantile(agent.us, CHECKS, 0.5),
+	    bench_quantile(direct.us, CHECKS, 0.5));
 	report_add_over(&b->report, "one check, p99", "us",
-	    agent.us[CHECKS * 99 / 100], direct.us[CHECKS * 99 / 100]);
+	    bench_quantile(agent.us, CHECKS, 0.99),
+	    bench_quantile(direct.us, CHECKS, 0.99));
 	return 0;
 }

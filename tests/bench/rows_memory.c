@@ -52,10 +52,11 @@ static int
 with_agent(struct bench *b, const struct lab_sandbox *sandbox,
     int (*measure)(struct bench *b, struct lab_agent *agent))
 {
+	const struct lab_special none = {0};
 	struct lab_agent agent;
 	int rc;
 
-	if (lab_start_agent(&b->lab, sandbox, NULL, NULL, &agent) != 0)
+	if (lab_start_agent(&b->lab, sandbox, &none, &agent) != 0)
 		return -1;
 	rc = measure(b, &agent);
 	lab_stop_agent(&b->lab, &agent);
