@@ -5,8 +5,9 @@
  *
  * Sends are queued by copy and leave at the end of the loop turn. When the
  * kernel's buffer is full they wait for writability, but never past their
- * expiry. Each send is answered by one call of the sent hook; it may come
- * from inside udp_send(), so the hook only records.
+ * expiry. Each send is answered by one call of the sent hook. What comes back
+ * later, by ICMP, is told by the refused hook. Both may come from inside
+ * udp_send(), so these hooks only record.
  */
 #ifndef DAEMON_IO_UDP_H
 #define DAEMON_IO_UDP_H
@@ -32,16 +33,28 @@ struct udp_hooks {
 	    bool truncated, const struct endpoint *from);
 	/* After each batch of datagrams: now judge what they brought. */
 	void (*batch)(void *arg);
-	/* error 0: the kernel took it; else an errno (ETIME: it expired,
-	 * ECANCELED: udp_free() came first). */
+	/* Asked before one that waited is sent: is it wanted still? NULL: all
+	 * are. Only tells. */
+	bool (*wanted)(void *arg, struct udp_token token);
+	/* error 0: the kernel took it; else an errno of this very datagram
+	 * (ETIME: it expired, ECANCELED: it was not wanted any more, or
+	 * udp_free() came first). */
 	void (*sent)(void *arg, struct udp_token token, int error);
+	/*
+	 * The network gave a datagram back that the kernel had taken. to: where
+	 * it was sent; error: ECONNREFUSED, EHOSTUNREACH, ENETUNREACH,
+	 * EMSGSIZE (the path takes less; the kernel has learnt it, and the next
+	 * one is cut to fit) and others. ICMP is not authenticated: a hint,
+	 * never a verdict. NULL when nobody asks.
+	 */
+	void (*refused)(void *arg, const struct endpoint *to, int error);
 };
 
 /* family 4 or 6. Borrows hooks. NULL with errno set (EAFNOSUPPORT, ...). */
 struct udp *udp_new(
     struct loop *loop, int family, const struct udp_hooks *hooks, void *arg);
 /* Sends still queued are answered by the sent hook with ECANCELED, as is
- * whatever it sends then. Takes NULL. */
+ * whatever it sends then. Never from inside a hook. Takes NULL. */
 void udp_free(struct udp *udp);
 
 /* The local port. */
@@ -53,6 +66,8 @@ uint16_t udp_port(const struct udp *udp);
  */
 void udp_send(struct udp *udp, const struct endpoint *to, const void *bytes,
     size_t len, int64_t expires, struct udp_token token);
+/* Sends without an answer yet. */
+uint32_t udp_waiting(const struct udp *udp);
 
 /*
  * Reads what is readable now, at most one bounded round; calls the hooks.
@@ -60,18 +75,29 @@ void udp_send(struct udp *udp, const struct endpoint *to, const void *bytes,
  */
 bool udp_drain(struct udp *udp);
 
-/* Counters since udp_new(). */
+/* X(field, help), all uint64_t, in the order of status output. */
+#define UDP_COUNTERS(X)                                                    \
+	X(sent, "Datagrams that the kernel took")                          \
+	X(sent_bytes, "Bytes in them")                                     \
+	X(send_errors, "Datagrams that it refused")                        \
+	X(send_blocked, "Times that a buffer or a device was full")        \
+	X(send_expired, "Datagrams that waited until they were too late")  \
+	X(refused, "Datagrams that the network refused later, by ICMP")    \
+	X(received, "Datagrams received")                                  \
+	X(received_bytes, "Bytes in them")                                 \
+	X(truncated, "Datagrams received that are longer than any may be") \
+	X(receive_errors, "Errors of receiving that no refusal explains")  \
+	X(receive_dropped, "Datagrams that the kernel dropped, buffer full")
+
+/* Since udp_new(). */
 struct udp_counters {
-	uint64_t received;
-	uint64_t received_bytes;
-	uint64_t receive_errors;
-	uint64_t sent;
-	uint64_t sent_bytes;
-	uint64_t send_errors;
-	uint64_t send_blocked; /* times that the buffer was full */
-	uint64_t send_expired;
-	uint64_t truncated;
+#define UDP_COUNTER_FIELD(name, help) uint64_t name;
+	UDP_COUNTERS(UDP_COUNTER_FIELD)
+#undef UDP_COUNTER_FIELD
 };
-const struct udp_counters *udp_counters(const struct udp *udp);
+/* Brought up to date by the call. Borrowed. */
+const struct udp_counters *udp_counters(struct udp *udp);
+/* Adds each counter of one to *sum. */
+void udp_counters_add(struct udp_counters *sum, const struct udp_counters *one);
 
 #endif
