@@ -17,7 +17,7 @@
 #include "proto/random.h"
 
 #define MAX_SERVERS RESOLVCONF_MAX
-#define MAX_ACTIVE  32   /* each holds a descriptor */
+#define MAX_ACTIVE  DNS_MAX_ACTIVE
 #define MAX_QUERIES 1024 /* active and waiting */
 
 struct dns_query {
@@ -29,10 +29,14 @@ struct dns_query {
 	struct dnsexchange *exchange; /* NULL: waiting */
 	size_t server_count;
 	struct endpoint servers[MAX_SERVERS];
-	uint64_t tried; /* servers that are done, over all rounds */
-	bool plain;     /* without EDNS, for this server */
-	bool lower;     /* without mixed letter case, for this server */
-	bool failed;    /* what the servers did so far */
+	uint64_t tried;       /* servers that are done, over all rounds */
+	unsigned links;       /* CNAME records that led out of answers so far */
+	uint32_t chain_ttl;   /* the least of theirs */
+	unsigned asked_count; /* names asked for before this one */
+	struct dnswire_name asked[DNS_MAX_CHAIN];
+	bool plain;  /* without EDNS, for this server */
+	bool lower;  /* without mixed letter case, for this server */
+	bool failed; /* what the servers did so far */
 	bool bad;
 	bool silent;
 };
@@ -45,6 +49,9 @@ struct dns {
 	struct endpoint servers[MAX_SERVERS];
 	struct dnsexchange_env env;
 	struct loop_task pump;
+	uint64_t left; /* see dns_allow() */
+	bool stamped;
+	struct resolvconf_stamp stamp; /* of the last read */
 	size_t active_count;
 	size_t query_count;
 	struct query_list active;
@@ -82,8 +89,10 @@ dns_new(struct loop *loop, const struct dns_options *options)
 	    .loop = loop,
 	    .timeout_ms = options->timeout_ms,
 	    .counters = &dns->counters,
+	    .left = &dns->left,
 	    .answer = &dns->answer,
 	};
+	dns->left = UINT64_MAX;
 	TAILQ_INIT(&dns->active);
 	TAILQ_INIT(&dns->waiting);
 	loop_task_init(&dns->pump, pump, dns);
@@ -146,6 +155,7 @@ dns_query_new(struct dns *dns, const char *name, enum dns_type type, dns_fn *fn,
 	query->dns = dns;
 	query->fn = fn;
 	query->arg = arg;
+	query->chain_ttl = INT32_MAX;
 	TAILQ_INSERT_TAIL(&dns->waiting, query, link);
 	dns->query_count++;
 	wake(dns);
@@ -159,6 +169,12 @@ dns_query_cancel(struct dns_query *query)
 
 	release(query);
 	wake(dns);
+}
+
+static uint32_t
+least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
 }
 
 /* Frees the query and tells its owner; dns may be gone when this returns. */
@@ -177,15 +193,20 @@ finish(struct dns_query *query, const struct dns_answer *answer)
 static void
 succeed(struct dns_query *query)
 {
-	const struct dnswire_answer *got = &query->dns->answer;
-	const struct dns_answer answer = {
+	struct dnswire_answer *got = &query->dns->answer;
+	struct dns_answer answer = {
 	    .status = got->status,
-	    .ttl = got->ttl,
+	    .ttl = least(got->ttl, query->chain_ttl),
 	    .count = got->count,
 	    .skipped = got->skipped,
 	    .records = got->records,
+	    .glue_count = got->glue_count,
+	    .glue = got->glue,
 	};
 
+	for (size_t i = 0; i < got->count; i++)
+		got->records[i].ttl =
+		    least(got->records[i].ttl, query->chain_ttl);
 	finish(query, &answer);
 }
 
@@ -246,10 +267,59 @@ advance(struct dns_query *query)
 	const uint64_t turns = (uint64_t)count * query->dns->options.tries;
 
 	for (; query->tried < turns; next_server(query)) {
+		if (query->dns->left == 0) {
+			query->silent = true;
+			break;
+		}
 		if (try_server(query, &query->servers[query->tried % count]))
 			return;
 	}
 	give_up(query);
+}
+
+/*
+ * The answer was about an alias alone: asks for what it leads to, first of the
+ * server that said so. False when a name would be asked for twice: the chain
+ * has no end.
+ */
+static bool
+follow(struct dns_query *query)
+{
+	const struct dnswire_answer *got = &query->dns->answer;
+
+	query->links += got->links;
+	dnswire_question_name(
+	    &query->question, &query->asked[query->asked_count++]);
+	for (unsigned i = 0; i < query->asked_count; i++) {
+		if (dnswire_same_name(&query->asked[i], &got->alias))
+			return false;
+	}
+	query->chain_ttl = least(query->chain_ttl, got->ttl);
+	dnswire_question_rename(&query->question, &got->alias);
+	return true;
+}
+
+/* What the server answered: the end, another name, or the same in plain. */
+static void
+take_answer(struct dns_query *query, enum dnsexchange_result result)
+{
+	static const struct dns_answer endless = {.status = DNS_BAD};
+	const struct dnswire_answer *got = &query->dns->answer;
+
+	if (query->links + got->links > DNS_MAX_CHAIN) {
+		finish(query, &endless);
+	} else if (result == DNSEXCHANGE_ALIAS) {
+		if (follow(query))
+			advance(query);
+		else
+			finish(query, &endless);
+	} else if (got->status == DNS_OK || query->lower) {
+		succeed(query);
+	} else {
+		/* "No such name" may be about its letter case. */
+		query->lower = true;
+		advance(query);
+	}
 }
 
 static void
@@ -259,13 +329,8 @@ on_result(void *arg, enum dnsexchange_result result)
 
 	switch (result) {
 	case DNSEXCHANGE_ANSWER:
-		if (query->dns->answer.status == DNS_OK || query->lower) {
-			succeed(query);
-			return;
-		}
-		/* "No such name" may be about its letter case. */
-		query->lower = true;
-		advance(query);
+	case DNSEXCHANGE_ALIAS:
+		take_answer(query, result);
 		return;
 	case DNSEXCHANGE_NO_EDNS:
 		query->plain = true;
@@ -290,14 +355,15 @@ on_result(void *arg, enum dnsexchange_result result)
 static void
 load_servers(struct dns_query *query)
 {
-	const struct dns *dns = query->dns;
+	struct dns *dns = query->dns;
 
 	query->server_count = dns->options.nameserver_count;
 	if (query->server_count > 0)
 		memcpy(query->servers, dns->servers, sizeof query->servers);
 	else
-		query->server_count =
-		    resolvconf_read(dns->options.resolv_conf, query->servers);
+		query->server_count = resolvconf_read(
+		    dns->options.resolv_conf, query->servers, &dns->stamp);
+	dns->stamped = true;
 }
 
 /* Starts one waiting query; the next one is another task. */
@@ -322,6 +388,19 @@ pump(void *arg)
 	wake(dns);
 	load_servers(query);
 	advance(query);
+}
+
+void
+dns_allow(struct dns *dns, uint64_t left)
+{
+	dns->left = left;
+}
+
+bool
+dns_changed(const struct dns *dns)
+{
+	return dns->options.nameserver_count == 0 && dns->stamped &&
+	       resolvconf_changed(dns->options.resolv_conf, &dns->stamp);
 }
 
 const struct dns_counters *

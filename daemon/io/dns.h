@@ -16,6 +16,7 @@
 
 #define DNS_MAX_NAME    256 /* text with its NUL */
 #define DNS_MAX_RECORDS 128 /* of one answer; more are left out */
+#define DNS_MAX_CHAIN   8   /* CNAME records of one query, over all answers */
 
 struct random_pool;
 
@@ -27,7 +28,7 @@ enum dns_status {
 	DNS_NXDOMAIN,
 	DNS_TIMEOUT,     /* no nameserver answered */
 	DNS_REFUSED,     /* every nameserver failed: SERVFAIL, REFUSED, ... */
-	DNS_BAD,         /* every answer was malformed, or AD was missing */
+	DNS_BAD,         /* malformed, AD missing, CNAMEs without an end */
 	DNS_UNREACHABLE, /* no nameserver could be sent to */
 };
 
@@ -39,13 +40,37 @@ struct dns_record {
 	uint8_t addr[16];          /* A: 4 bytes, AAAA: 16 */
 };
 
+/*
+ * An address that came along with an SRV answer, of one of its own targets.
+ * A set of addresses is whole: a server leaves out such a set, not a part.
+ */
+struct dns_glue {
+	enum dns_type type; /* DNS_A or DNS_AAAA */
+	uint32_t ttl;       /* seconds */
+	size_t record;      /* the first of records with that target */
+	uint8_t addr[16];
+};
+
 struct dns_answer {
 	enum dns_status status;
 	uint32_t ttl; /* seconds, least of the records; of the SOA if none */
 	size_t count;
 	size_t skipped; /* SRV records whose target is no host name */
 	const struct dns_record *records;
+	size_t glue_count; /* 0 with require_ad: AD does not cover these */
+	const struct dns_glue *glue;
 };
+
+/*
+ * What one query costs at most, in datagrams and connections, with this many
+ * nameservers and tries: each exchange may need TCP, a nameserver is asked
+ * again in its first turn without EDNS and in small letters, and each CNAME
+ * that leads out of an answer is one more exchange. Each datagram and
+ * connection gets timeout_ms, so this bounds the time of a query as well.
+ */
+#define DNS_QUERY_COST(servers, tries) \
+	(2 * ((servers) * ((tries) + 2) + DNS_MAX_CHAIN))
+#define DNS_MAX_ACTIVE 32 /* queries at a time; each holds a descriptor */
 
 struct dns_options {
 	const struct endpoint *nameservers; /* borrowed for the call */
@@ -66,6 +91,19 @@ typedef void dns_fn(void *arg, const struct dns_answer *answer);
 /* Copies the options. NULL without memory. */
 struct dns *dns_new(struct loop *loop, const struct dns_options *options);
 void dns_free(struct dns *dns); /* cancels queries without calls */
+
+/*
+ * From now on at most this many datagrams and connections, until the next
+ * call; a query that needs more gives up as though all nameservers had had
+ * their turns. At first there is no limit.
+ */
+void dns_allow(struct dns *dns, uint64_t left);
+
+/*
+ * Has resolv.conf become another one since a query last read it? Always false
+ * with nameservers in the options, and before the first query.
+ */
+bool dns_changed(const struct dns *dns);
 
 /* Owned by dns until its call; NULL without memory or for a bad name. */
 struct dns_query *dns_query_new(struct dns *dns, const char *name,

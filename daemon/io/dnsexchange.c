@@ -105,6 +105,13 @@ arm(struct dnsexchange *x)
 	    x->timer, loop_now() + (int64_t)x->env.timeout_ms * 1000);
 }
 
+static void
+spend(struct dnsexchange *x)
+{
+	x->env.counters->queries++;
+	--*x->env.left;
+}
+
 /* A connected UDP socket; -1 with errno. */
 static int
 open_udp(const struct endpoint *server)
@@ -137,6 +144,10 @@ weigh(struct dnsexchange *x, enum dnswire_verdict verdict,
 	case DNSWIRE_ANSWER:
 		counters->answers++;
 		*result = DNSEXCHANGE_ANSWER;
+		return true;
+	case DNSWIRE_ALIAS:
+		counters->answers++;
+		*result = DNSEXCHANGE_ALIAS;
 		return true;
 	case DNSWIRE_NO_EDNS:
 		counters->failures++;
@@ -245,6 +256,8 @@ start_tcp(struct dnsexchange *x)
 	uint8_t query[TCP_HEADER + DNSWIRE_QUERY_MAX];
 	size_t len = dnswire_query(&x->question, query + TCP_HEADER);
 
+	if (*x->env.left == 0)
+		return false;
 	x->tcp = open_tcp(x);
 	if (x->tcp == NULL)
 		return false;
@@ -256,7 +269,7 @@ start_tcp(struct dnsexchange *x)
 	if (bufferevent_write(x->tcp, query, TCP_HEADER + len) != 0 ||
 	    bufferevent_enable(x->tcp, EV_READ | EV_WRITE) != 0)
 		return false;
-	x->env.counters->queries++;
+	spend(x);
 	x->env.counters->tcp++;
 	arm(x);
 	return true;
@@ -335,6 +348,8 @@ start_udp(struct dnsexchange *x)
 	uint8_t query[DNSWIRE_QUERY_MAX];
 	size_t len = dnswire_query(&x->question, query);
 
+	if (*x->env.left == 0)
+		return RLA_EBUSY;
 	x->fd = open_udp(&x->server);
 	if (x->fd < 0)
 		return RLA_ESYS;
@@ -344,7 +359,7 @@ start_udp(struct dnsexchange *x)
 		return RLA_ENOMEM;
 	if (send(x->fd, query, len, 0) != (ssize_t)len)
 		return RLA_ESYS;
-	x->env.counters->queries++;
+	spend(x);
 	arm(x);
 	return 0;
 }

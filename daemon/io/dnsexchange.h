@@ -12,6 +12,7 @@
 
 enum dnsexchange_result {
 	DNSEXCHANGE_ANSWER,      /* env.answer is filled in */
+	DNSEXCHANGE_ALIAS,       /* so it is, and another name is to be asked */
 	DNSEXCHANGE_NO_EDNS,     /* ask the same server without EDNS */
 	DNSEXCHANGE_FAILED,      /* the server said so, or broke TCP off */
 	DNSEXCHANGE_BAD,         /* malformed, or AD is missing */
@@ -24,6 +25,7 @@ struct dnsexchange_env {
 	struct loop *loop;
 	uint32_t timeout_ms; /* of UDP, and again of TCP */
 	struct dns_counters *counters;
+	uint64_t *left; /* datagrams and connections that may be spent yet */
 	struct dnswire_answer *answer; /* valid during the result's call */
 };
 
@@ -42,8 +44,9 @@ struct dnsexchange *dnsexchange_new(
 void dnsexchange_free(struct dnsexchange *x);
 
 /*
- * Sends the question, which is copied. Only on an idle exchange. Returns 0,
- * or RLA_ESYS or RLA_ENOMEM when nothing was sent; then there is no call.
+ * Sends the question, which is copied. Only on an idle exchange. Returns 0, or
+ * RLA_ESYS, RLA_ENOMEM or RLA_EBUSY (nothing left) when nothing was sent; then
+ * there is no call.
  */
 int dnsexchange_start(struct dnsexchange *x, const struct dnswire_question *q,
     const struct endpoint *server);

@@ -194,19 +194,23 @@ scan_opt(struct scan *s, const struct record *rr, enum section section)
 static void
 keep(struct dnsscan_records *out, const struct record *rr, enum section section)
 {
-	if (section == ADDITIONAL)
+	const uint16_t at = (uint16_t)rr->owner;
+	const bool address = rr->type == DNSSCAN_A || rr->type == DNSSCAN_AAAA;
+
+	switch (section) {
+	case ANSWER:
+		if (address || rr->type == DNSSCAN_SRV ||
+		    rr->type == DNSSCAN_CNAME)
+			out->answers[out->answer_count++] = at;
 		return;
-	if (section == AUTHORITY) {
+	case AUTHORITY:
 		if (rr->type == DNSSCAN_SOA && out->soa == 0)
-			out->soa = (uint16_t)rr->owner;
+			out->soa = at;
 		return;
-	}
-	switch (rr->type) {
-	case DNSSCAN_A:
-	case DNSSCAN_AAAA:
-	case DNSSCAN_SRV:
-	case DNSSCAN_CNAME:
-		out->answers[out->answer_count++] = (uint16_t)rr->owner;
+	case ADDITIONAL:
+		if (address)
+			out->glue[out->glue_count++] = at;
+		return;
 	}
 }
 
@@ -246,6 +250,7 @@ dnsscan_records(const uint8_t *msg, size_t len,
 	out->rcode = header->rcode;
 	out->answer_count = 0;
 	out->soa = 0;
+	out->glue_count = 0;
 	for (int i = ANSWER; i <= ADDITIONAL; i++)
 		total += header->counts[i];
 	/* Offsets are 16 bits wide, as in every DNS message. */

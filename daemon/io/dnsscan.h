@@ -47,6 +47,8 @@ struct dnsscan_records {
 	size_t answer_count;
 	uint16_t answers[DNSSCAN_MAX_RECORDS]; /* A, AAAA, SRV, CNAME */
 	uint16_t soa; /* the first in the authority section; 0: none */
+	size_t glue_count;
+	uint16_t glue[DNSSCAN_MAX_RECORDS]; /* A, AAAA of the additional one */
 };
 
 /*

@@ -19,7 +19,16 @@
 	(DNSSCAN_HEADER_LEN + DNSSCAN_QUESTION_MAX + DNSWIRE_OPT_LEN)
 #define DNSWIRE_RANDOM_ID  2 /* bytes of the id, then those of the case */
 #define DNSWIRE_RANDOM_LEN (DNSWIRE_RANDOM_ID + 32) /* a bit for each byte */
-#define DNSWIRE_MAX_CHAIN  8                        /* CNAME records in a row */
+
+/* On the wire, uncompressed, with the root's length byte of 0. */
+struct dnswire_name {
+	size_t len;
+	uint8_t bytes[DNSSCAN_NAME_MAX];
+};
+
+/* Case does not count. */
+bool dnswire_same_name(
+    const struct dnswire_name *a, const struct dnswire_name *b);
 
 struct dnswire_question {
 	uint16_t id;
@@ -36,6 +45,11 @@ struct dnswire_question {
  */
 int dnswire_question_init(struct dnswire_question *q, const char *name,
     enum dns_type type, bool require_ad);
+/* Another name for the same question; what mixing did is lost. */
+void dnswire_question_rename(
+    struct dnswire_question *q, const struct dnswire_name *name);
+void dnswire_question_name(
+    const struct dnswire_question *q, struct dnswire_name *out);
 /* A new id, and a new case for each letter of the name (0x20): bits that are
  * zero make small letters. */
 void dnswire_question_mix(
@@ -46,6 +60,7 @@ size_t dnswire_query(
 
 enum dnswire_verdict {
 	DNSWIRE_ANSWER,      /* the answer is filled in */
+	DNSWIRE_ALIAS,       /* so is its alias, and no more is said of that */
 	DNSWIRE_TRUNCATED,   /* ask again over TCP */
 	DNSWIRE_NO_EDNS,     /* ask again without EDNS */
 	DNSWIRE_FAILED,      /* SERVFAIL, REFUSED, a referral, ... */
@@ -60,9 +75,17 @@ struct dnswire_answer {
 	size_t count;
 	size_t skipped; /* SRV records whose target is no host name */
 	struct dns_record records[DNS_MAX_RECORDS];
+	size_t glue_count;
+	struct dns_glue glue[DNSSCAN_MAX_RECORDS];
+	unsigned links; /* CNAME records to the end, at most DNS_MAX_CHAIN */
+	/* The end, of DNSWIRE_ALIAS; ttl is the chain's then, and count 0. */
+	struct dnswire_name alias;
 };
 
-/* out is filled for DNSWIRE_ANSWER only. tcp: TC has no sense there. */
+/*
+ * out is filled for DNSWIRE_ANSWER and DNSWIRE_ALIAS only. tcp: TC has no
+ * sense there.
+ */
 enum dnswire_verdict dnswire_read(const struct dnswire_question *q,
     const uint8_t *msg, size_t len, bool tcp, struct dnswire_answer *out);
 

@@ -57,40 +57,83 @@ resolvconf_parse(
 	return count;
 }
 
-/* At most cap bytes of a regular file; 0 when there is none. */
+static void
+stamp_set(struct resolvconf_stamp *stamp, const struct stat *st)
+{
+	*stamp = (struct resolvconf_stamp){0};
+	if (!S_ISREG(st->st_mode))
+		return;
+	stamp->dev = st->st_dev;
+	stamp->ino = st->st_ino;
+	stamp->size = st->st_size;
+	stamp->modified = st->st_mtim;
+	stamp->changed = st->st_ctim;
+}
+
+/*
+ * At most cap bytes of a regular file; 0 when there is none. The stamp is
+ * taken first: what is written meanwhile makes another one.
+ */
 static size_t
-read_file(const char *path, char *buf, size_t cap)
+read_file(
+    const char *path, char *buf, size_t cap, struct resolvconf_stamp *stamp)
 {
 	size_t used = 0;
-	struct stat st;
+	struct stat st = {0};
 	ssize_t n;
 	/* Not blocking: a FIFO in its place must not stop the loop. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-	if (fd < 0)
+	if (fd < 0) {
+		stamp_set(stamp, &st);
 		return 0;
+	}
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
 		while (used < cap && (n = read(fd, buf + used, cap - used)) > 0)
 			used += (size_t)n;
 	}
+	stamp_set(stamp, &st);
 	close(fd);
 	return used;
 }
 
 size_t
-resolvconf_read(const char *path, struct endpoint out[RESOLVCONF_MAX])
+resolvconf_read(const char *path, struct endpoint out[RESOLVCONF_MAX],
+    struct resolvconf_stamp *stamp)
 {
 	static const struct endpoint local = {
 	    .family = 4, .addr = {127, 0, 0, 1}, .port = DNS_PORT};
 	char *text = malloc(RESOLVCONF_SIZE);
 	size_t count = 0;
 
+	*stamp = (struct resolvconf_stamp){0};
 	if (text != NULL)
 		count = resolvconf_parse(
-		    text, read_file(path, text, RESOLVCONF_SIZE), out);
+		    text, read_file(path, text, RESOLVCONF_SIZE, stamp), out);
 	free(text);
 	if (count > 0)
 		return count;
 	out[0] = local;
 	return 1;
+}
+
+static bool
+same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool
+resolvconf_changed(const char *path, const struct resolvconf_stamp *since)
+{
+	struct resolvconf_stamp now;
+	struct stat st = {0};
+
+	if (stat(path, &st) != 0)
+		st = (struct stat){0};
+	stamp_set(&now, &st);
+	return now.dev != since->dev || now.ino != since->ino ||
+	       now.size != since->size ||
+	       !same_time(now.modified, since->modified) ||
+	       !same_time(now.changed, since->changed);
 }

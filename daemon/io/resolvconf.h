@@ -6,7 +6,10 @@
 #ifndef DAEMON_IO_RESOLVCONF_H
 #define DAEMON_IO_RESOLVCONF_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "daemon/core/endpoint.h"
 
@@ -21,10 +24,25 @@
 size_t resolvconf_parse(
     const char *text, size_t len, struct endpoint out[RESOLVCONF_MAX]);
 
+/* Which file was read, and which state of it; zeros when there was none. */
+struct resolvconf_stamp {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec modified;
+	struct timespec changed; /* of its status: a chmod counts too */
+};
+
 /*
- * Reads the file. When it names no nameserver or cannot be read, that is
- * 127.0.0.1:53, as for the C library. Returns the count, at least 1.
+ * Reads the file and stamps it. When it names no nameserver or cannot be read,
+ * that is 127.0.0.1:53, as for the C library. Returns the count, at least 1.
  */
-size_t resolvconf_read(const char *path, struct endpoint out[RESOLVCONF_MAX]);
+size_t resolvconf_read(const char *path, struct endpoint out[RESOLVCONF_MAX],
+    struct resolvconf_stamp *stamp);
+/*
+ * Would a read see another file, or another state of it? Looks at what the
+ * path leads to now, so replacing any symbolic link on the way counts.
+ */
+bool resolvconf_changed(const char *path, const struct resolvconf_stamp *since);
 
 #endif

@@ -60,6 +60,40 @@ check_answer(const struct dnswire_answer *a, enum dns_type type)
 		require(a->ttl == least, "the least TTL");
 }
 
+/* Glue is of targets of the same answer, and only beside SRV without AD. */
+static void
+check_glue(const struct dnswire_answer *a, const struct dnswire_question *q)
+{
+	require(a->glue_count == 0 || (q->type == DNS_SRV && !q->require_ad),
+	    "glue beside SRV without AD");
+	for (size_t i = 0; i < a->glue_count; i++) {
+		require(a->glue[i].type == DNS_A || a->glue[i].type == DNS_AAAA,
+		    "glue is an address");
+		require(a->glue[i].record < a->count, "glue has a target");
+		require(a->records[a->glue[i].record].target[0] != '\0',
+		    "no glue for the root");
+		require(a->glue[i].ttl <= INT32_MAX, "its TTL is sane");
+	}
+}
+
+/* A name that the next question can be made of. */
+static void
+check_alias(const struct dnswire_answer *a, struct dnswire_question q)
+{
+	uint8_t out[DNSWIRE_QUERY_MAX];
+	size_t at = 0;
+
+	require(a->count == 0, "an alias is all");
+	require(a->links > 0 && a->links <= DNS_MAX_CHAIN, "of a short chain");
+	require(a->alias.len > 0 && a->alias.len <= DNSSCAN_NAME_MAX,
+	    "the alias fits");
+	while (at < a->alias.len && a->alias.bytes[at] != 0)
+		at += 1 + (size_t)a->alias.bytes[at];
+	require(at == a->alias.len - 1, "the alias is one name");
+	dnswire_question_rename(&q, &a->alias);
+	require(dnswire_query(&q, out) <= sizeof out, "it can be asked for");
+}
+
 /* A response to the question, whatever the bytes say. */
 static void
 put_right(uint8_t *msg, const struct dnswire_question *q)
@@ -79,6 +113,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    DNS_A, DNS_AAAA, DNS_SRV, DNS_SRV};
 	static struct dnswire_answer answer;
 	struct dnswire_question q;
+	enum dnswire_verdict verdict;
 	uint8_t *msg, *longer;
 	size_t len;
 	bool tcp;
@@ -98,12 +133,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(msg, data + 1, len);
 	if ((data[0] & 16) != 0 && len >= DNSSCAN_HEADER_LEN + q.len)
 		put_right(msg, &q);
-	if (dnswire_read(&q, msg, len, tcp, &answer) == DNSWIRE_ANSWER) {
+	verdict = dnswire_read(&q, msg, len, tcp, &answer);
+	if (verdict == DNSWIRE_ANSWER) {
 		check_answer(&answer, q.type);
+		check_glue(&answer, &q);
+	} else if (verdict == DNSWIRE_ALIAS) {
+		check_alias(&answer, q);
+	}
+	if (verdict == DNSWIRE_ANSWER || verdict == DNSWIRE_ALIAS) {
 		memcpy(longer, msg, len);
 		longer[len] = 0;
-		require(dnswire_read(&q, longer, size, tcp, &answer) !=
-			    DNSWIRE_ANSWER,
+		require(dnswire_read(&q, longer, size, tcp, &answer) ==
+			    DNSWIRE_MALFORMED,
 		    "no answer with a byte behind it");
 	}
 out:

@@ -4,6 +4,7 @@
  */
 #include "daemon/io/dns.h"
 
+#include <ctype.h>
 #include <event2/event.h>
 #include <string.h>
 
@@ -169,6 +170,146 @@ START_TEST(ad_required)
 }
 END_TEST
 
+/* ------------------------------------------------------------- aliases */
+
+static void
+expect_question(size_t n, const char *name)
+{
+	uint8_t wire[256];
+	size_t len = dnsreply_name(name, wire);
+
+	for (size_t i = 0; i < len; i++)
+		ck_assert_int_eq(
+		    tolower(scripts[0].seen[n].question[i]), wire[i]);
+}
+
+/* An authoritative server says what it knows: the rest is asked for anew. */
+START_TEST(alias_is_followed)
+{
+	PLAY(0, ALIAS, ALIAS, GOOD);
+	resolve(DNS_OK);
+	ck_assert_uint_eq(scripts[0].asked, 3);
+	expect_question(0, "host.test");
+	expect_question(1, "n1.test");
+	expect_question(2, "n2.test");
+	/* Each step is as hard to forge as the first one. */
+	ck_assert(scripts[0].seen[2].edns);
+	ck_assert_uint_ne(scripts[0].seen[1].port, scripts[0].seen[2].port);
+	/* 49, 48, and 60 of the address. */
+	ck_assert_uint_eq(last.count, 1);
+	ck_assert_uint_eq(last.ttl, 48);
+	ck_assert_uint_eq(records[0].ttl, 48);
+	ck_assert_uint_eq(scripts[1].asked, 0);
+}
+END_TEST
+
+/* That the last name has no address is an answer, and holds as long as that. */
+START_TEST(alias_of_nothing)
+{
+	PLAY(0, ALIAS, NOTHING, NOTHING);
+	resolve(DNS_NODATA);
+	ck_assert_uint_eq(last.ttl, 8);
+	ck_assert_uint_eq(last.count, 0);
+}
+END_TEST
+
+/* One that does not answer in the middle of it is replaced by the other. */
+START_TEST(alias_with_failover)
+{
+	PLAY(0, ALIAS, SERVFAIL);
+	resolve(DNS_OK);
+	ck_assert_uint_eq(last.count, 1);
+	ck_assert_uint_eq(last.ttl, 49);
+	ck_assert_int_eq(records[0].addr[3], 2);
+	ck_assert_uint_eq(scripts[0].asked, 2);
+	ck_assert_uint_eq(scripts[1].asked, 1);
+}
+END_TEST
+
+/* Eight records over all answers, not nine. */
+START_TEST(alias_chain_is_bounded)
+{
+	PLAY(0, ALIAS, ALIAS, ALIAS, ALIAS, ALIAS, ALIAS, ALIAS, ALIAS, GOOD);
+	resolve(DNS_OK);
+	ck_assert_uint_eq(scripts[0].asked, 9);
+	scripts[0].asked = 0;
+	PLAY(0, ALIAS);
+	resolve(DNS_BAD);
+	ck_assert_uint_eq(scripts[0].asked, 9);
+	scripts[0].asked = 0;
+	PLAY(0, ALIAS_2);
+	resolve(DNS_BAD);
+	ck_assert_uint_eq(scripts[0].asked, 5);
+	/* The other server has the same zone: it is not asked. */
+	ck_assert_uint_eq(scripts[1].asked, 0);
+}
+END_TEST
+
+START_TEST(alias_loop_is_refused)
+{
+	PLAY(0, ALIAS_LOOP);
+	resolve(DNS_BAD);
+	ck_assert_uint_eq(scripts[0].asked, 2);
+	ck_assert_uint_eq(scripts[1].asked, 0);
+}
+END_TEST
+
+/* Each of the answers needs the bit. */
+START_TEST(alias_with_ad)
+{
+	options.require_ad = true;
+	PLAY(0, ALIAS);
+	PLAY(1, ALIAS);
+	resolve(DNS_BAD);
+	ck_assert_uint_eq(dns_counters(dns)->malformed, 4);
+	expect_question(1, "host.test");
+}
+END_TEST
+
+/* ------------------------------------------------------ what it may cost */
+
+/*
+ * The dearest query that there is: every answer needs TCP; a nameserver wants
+ * it without EDNS, then has no such name, then eight aliases, then breaks off.
+ * It costs what is said, to the last connection.
+ */
+START_TEST(a_query_is_bounded)
+{
+	PLAY(0, TC_FORMERR, TC_NAME_ERROR, TC_ALIAS, TC_ALIAS, TC_ALIAS,
+	    TC_ALIAS, TC_ALIAS, TC_ALIAS, TC_ALIAS, TC_ALIAS, TC_BROKEN);
+	PLAY(1, TC_FORMERR, TC_NAME_ERROR, TC_BROKEN);
+	resolve(DNS_REFUSED);
+	ck_assert_uint_eq(dns_counters(dns)->queries, DNS_QUERY_COST(2, 2));
+	ck_assert_uint_eq(dns_counters(dns)->tcp, DNS_QUERY_COST(2, 2) / 2);
+}
+END_TEST
+
+START_TEST(allowance)
+{
+	PLAY(0, REFUSED);
+	PLAY(1, REFUSED);
+	dns = dns_new(loop, &options);
+	for (uint64_t left = 0; left <= 4; left++) {
+		uint64_t before = dns_counters(dns)->queries;
+
+		dns_allow(dns, left);
+		resolve(left == 0 ? DNS_TIMEOUT : DNS_REFUSED);
+		ck_assert_uint_eq(dns_counters(dns)->queries - before, left);
+	}
+	/* A connection is of it, too. */
+	PLAY(0, TC_GOOD);
+	PLAY(1, TC_GOOD);
+	dns_allow(dns, 1);
+	resolve(DNS_REFUSED);
+	dns_allow(dns, 2);
+	resolve(DNS_OK);
+	dns_allow(dns, 0);
+	resolve(DNS_TIMEOUT);
+}
+END_TEST
+
+/* ---------------------------------------------------------- resolv.conf */
+
 START_TEST(resolv_conf_is_read_per_query)
 {
 	char path[] = "/tmp/check_dns.XXXXXX";
@@ -178,16 +319,29 @@ START_TEST(resolv_conf_is_read_per_query)
 	dprintf(fd, "nameserver [127.0.0.1]:%u\n", endpoints[1].port);
 	options.nameserver_count = 0;
 	options.resolv_conf = path;
+	dns = dns_new(loop, &options);
+	ck_assert(!dns_changed(dns)); /* from what? */
 	resolve(DNS_OK);
 	expect_from(2);
+	ck_assert(!dns_changed(dns));
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert(dns_changed(dns));
 	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
 	dprintf(fd, "#nameserver [127.0.0.1]:%u\nnameserver [127.0.0.1]:%u\n",
 	    endpoints[1].port, endpoints[0].port);
+	ck_assert(dns_changed(dns));
 	resolve(DNS_OK);
 	expect_from(1);
+	ck_assert(!dns_changed(dns));
 	close(fd);
 	unlink(path);
+	ck_assert(dns_changed(dns));
+	/* With nameservers of its own it does not matter. */
+	dns_free(dns);
+	options.nameserver_count = 1;
+	dns = dns_new(loop, &options);
+	resolve(DNS_OK);
+	ck_assert(!dns_changed(dns));
 }
 END_TEST
 
@@ -385,6 +539,14 @@ main(void)
 	tcase_add_test(tc, without_edns);
 	tcase_add_test(tc, format_error_anyway);
 	tcase_add_test(tc, ad_required);
+	tcase_add_test(tc, alias_is_followed);
+	tcase_add_test(tc, alias_of_nothing);
+	tcase_add_test(tc, alias_with_failover);
+	tcase_add_test(tc, alias_chain_is_bounded);
+	tcase_add_test(tc, alias_loop_is_refused);
+	tcase_add_test(tc, alias_with_ad);
+	tcase_add_test(tc, a_query_is_bounded);
+	tcase_add_test(tc, allowance);
 	tcase_add_test(tc, resolv_conf_is_read_per_query);
 	tcase_add_test(tc, bad_names);
 	tcase_add_test(tc, concurrency_is_capped);

@@ -169,9 +169,9 @@ chain(int links)
 
 START_TEST(alias_chain_is_bounded)
 {
-	chain(DNSWIRE_MAX_CHAIN);
+	chain(DNS_MAX_CHAIN);
 	expect_answer(DNS_OK, 1, 60);
-	chain(DNSWIRE_MAX_CHAIN + 1);
+	chain(DNS_MAX_CHAIN + 1);
 	expect_malformed();
 	ask("a.test", DNS_A);
 	dnsreply_cname(&reply, "a.test", 60, "b.test");
@@ -179,6 +179,181 @@ START_TEST(alias_chain_is_bounded)
 	expect_malformed();
 	ask("a.test", DNS_A);
 	dnsreply_cname(&reply, NULL, 60, "a.test");
+	expect_malformed();
+}
+END_TEST
+
+static void
+expect_alias(const char *name, unsigned links, uint32_t ttl)
+{
+	uint8_t wire[256];
+	size_t len = dnsreply_name(name, wire);
+
+	ck_assert_int_eq(judge(), DNSWIRE_ALIAS);
+	ck_assert_uint_eq(answer.count, 0);
+	ck_assert_uint_eq(answer.links, links);
+	ck_assert_uint_eq(answer.ttl, ttl);
+	ck_assert_uint_eq(answer.alias.len, len);
+	ck_assert_mem_eq(answer.alias.bytes, wire, len);
+}
+
+/* A chain that leaves the message is to be followed by another question. */
+START_TEST(alias_leads_out)
+{
+	ask("a.test", DNS_A);
+	dnsreply_cname(&reply, NULL, 200, "b.test");
+	expect_alias("b.test", 1, 200);
+	dnsreply_cname(&reply, "B.test", 30, "C.other");
+	expect_alias("C.other", 2, 30);
+	/* An authoritative server, with the name servers of its own zone. */
+	dnsreply_clear(&reply, DNSREPLY_RA);
+	dnsreply_set(&reply, DNSREPLY_AA);
+	expect_alias("C.other", 2, 30);
+	/* Its word on its own zone is none on the other one. */
+	dnsreply_soa(&reply, "test", 50, 70);
+	expect_alias("C.other", 2, 30);
+
+	/* Records of another type or name there are not what was asked for. */
+	ask("a.test", DNS_A);
+	dnsreply_cname(&reply, NULL, 200, "b.test");
+	dnsreply_address(&reply, "b.test", 60, "2001:db8::1");
+	dnsreply_address(&reply, "c.test", 60, "192.0.2.1");
+	expect_alias("b.test", 1, 200);
+
+	/* That there is no such name is about the end of the chain. */
+	ask("a.test", DNS_A);
+	dnsreply_cname(&reply, NULL, 200, "b.test");
+	dnsreply_rcode(&reply, 3);
+	expect_answer(DNS_NXDOMAIN, 0, 0);
+
+	ask("_s._udp.test", DNS_SRV);
+	dnsreply_cname(&reply, NULL, 9, "_s._udp.other");
+	expect_alias("_s._udp.other", 1, 9);
+}
+END_TEST
+
+START_TEST(renamed_question)
+{
+	struct dnswire_name name, other;
+	struct dnswire_question want;
+
+	ck_assert_int_eq(
+	    dnswire_question_init(&q, "a.test", DNS_AAAA, true), 0);
+	ck_assert_int_eq(
+	    dnswire_question_init(&want, "Longer.b.test", DNS_AAAA, true), 0);
+	dnswire_question_name(&want, &name);
+	ck_assert_uint_eq(name.len, want.len - 4);
+	dnswire_question_rename(&q, &name);
+	ck_assert_uint_eq(q.len, want.len);
+	ck_assert_mem_eq(q.bytes, want.bytes, want.len);
+	ck_assert(q.require_ad && q.type == DNS_AAAA);
+	other = name;
+	other.bytes[1] ^= 0x20;
+	ck_assert(dnswire_same_name(&name, &other));
+	other.bytes[1]++;
+	ck_assert(!dnswire_same_name(&name, &other));
+	other = name;
+	other.len--;
+	ck_assert(!dnswire_same_name(&name, &other));
+}
+END_TEST
+
+/* ----------------------------------------------------------------- glue */
+
+static void
+expect_glue(
+    size_t at, enum dns_type type, size_t record, uint32_t ttl, uint8_t last)
+{
+	const struct dns_glue *glue = &answer.glue[at];
+
+	ck_assert_uint_lt(at, answer.glue_count);
+	ck_assert_int_eq(glue->type, type);
+	ck_assert_uint_eq(glue->record, record);
+	ck_assert_uint_eq(glue->ttl, ttl);
+	ck_assert_uint_eq(glue->addr[type == DNS_A ? 3 : 15], last);
+	/* The rest of an IPv4 address is zero, so that they compare. */
+	ck_assert(type != DNS_A || memcmp(glue->addr + 4, "\0\0\0\0", 4) == 0);
+}
+
+static void
+glued(const char *owner)
+{
+	ask("_s._udp.test", DNS_SRV);
+	dnsreply_srv(&reply, NULL, 60, 1, "s-1.Test");
+	dnsreply_srv(&reply, NULL, 60, 2, "s-2.test");
+	dnsreply_srv(&reply, NULL, 60, 3, "s-2.test");
+	dnsreply_glue(&reply, owner, 50, "192.0.2.1");
+}
+
+START_TEST(glue)
+{
+	glued("S-1.tEST");
+	dnsreply_glue(&reply, "s-2.test", 0x80000000, "2001:db8::2");
+	expect_answer(DNS_OK, 3, 60);
+	ck_assert_uint_eq(answer.glue_count, 2);
+	expect_glue(0, DNS_A, 0, 50, 1);
+	expect_glue(1, DNS_AAAA, 1, 0, 2);
+	/* Another answer has none of it. */
+	ask("s-1.test", DNS_A);
+	dnsreply_address(&reply, NULL, 60, "192.0.2.9");
+	dnsreply_glue(&reply, "s-1.test", 50, "192.0.2.1");
+	expect_answer(DNS_OK, 1, 60);
+	ck_assert_uint_eq(answer.glue_count, 0);
+}
+END_TEST
+
+/* Only in the additional section, for exactly a target of this answer. */
+START_TEST(glue_of_others)
+{
+	static const char *const foreign[] = {"s-3.test", "test", "",
+	    "x.s-1.test", "s-1.test.other", "_s._udp.test", "s 1.test"};
+
+	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+		glued(foreign[i]);
+		expect_answer(DNS_OK, 3, 60);
+		ck_assert_msg(answer.glue_count == 0, "%s", foreign[i]);
+	}
+	ask("_s._udp.test", DNS_SRV);
+	dnsreply_srv(&reply, NULL, 60, 1, "s-1.test");
+	dnsreply_address(&reply, "s-1.test", 60, "192.0.2.1");
+	expect_answer(DNS_OK, 1, 60);
+	ck_assert_uint_eq(answer.glue_count, 0);
+	/* The root as target has no addresses. */
+	ask("_s._udp.test", DNS_SRV);
+	dnsreply_srv(&reply, NULL, 60, 1, "");
+	dnsreply_glue(&reply, "", 50, "192.0.2.1");
+	expect_answer(DNS_OK, 1, 60);
+	ck_assert_uint_eq(answer.glue_count, 0);
+	/* What is broken there is broken all the same. */
+	glued("s-1.test");
+	dnsreply_record(
+	    &reply, DNSREPLY_ADDITIONAL, "s-1.test", DNS_A, 60, "abc", 3);
+	expect_malformed();
+}
+END_TEST
+
+/* AD does not cover the additional section. */
+START_TEST(glue_is_not_authentic)
+{
+	glued("s-1.test");
+	dnsreply_set(&reply, DNSREPLY_AD);
+	expect_answer(DNS_OK, 3, 60);
+	ck_assert_uint_eq(answer.glue_count, 1);
+	q.require_ad = true;
+	expect_answer(DNS_OK, 3, 60);
+	ck_assert_uint_eq(answer.glue_count, 0);
+}
+END_TEST
+
+START_TEST(glue_is_capped)
+{
+	ask("_s._udp.test", DNS_SRV);
+	dnsreply_srv(&reply, NULL, 60, 1, "s-1.test");
+	for (int i = 1; i < DNSSCAN_MAX_RECORDS; i++)
+		dnsreply_glue(&reply, "s-1.test", 60, "192.0.2.1");
+	expect_answer(DNS_OK, 1, 60);
+	ck_assert_uint_eq(answer.glue_count, DNSSCAN_MAX_RECORDS - 1);
+	dnsreply_glue(&reply, "s-1.test", 60, "192.0.2.1");
 	expect_malformed();
 }
 END_TEST
@@ -335,6 +510,12 @@ START_TEST(authentic_data)
 	q.require_ad = true;
 	dnsreply_rcode(&reply, 3);
 	ck_assert_int_eq(judge(), DNSWIRE_UNAUTHENTIC);
+	ask("a.test", DNS_A);
+	q.require_ad = true;
+	dnsreply_cname(&reply, NULL, 60, "b.test");
+	ck_assert_int_eq(judge(), DNSWIRE_UNAUTHENTIC);
+	dnsreply_set(&reply, DNSREPLY_AD);
+	expect_alias("b.test", 1, 60);
 }
 END_TEST
 
@@ -380,6 +561,12 @@ main(void)
 	tcase_add_test(tc, addresses);
 	tcase_add_test(tc, alias_chain);
 	tcase_add_test(tc, alias_chain_is_bounded);
+	tcase_add_test(tc, alias_leads_out);
+	tcase_add_test(tc, renamed_question);
+	tcase_add_test(tc, glue);
+	tcase_add_test(tc, glue_of_others);
+	tcase_add_test(tc, glue_is_not_authentic);
+	tcase_add_test(tc, glue_is_capped);
 	tcase_add_test(tc, odd_ttls);
 	tcase_add_test(tc, negative);
 	tcase_add_test(tc, referral);

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/unit/harness.h"
 
 static struct endpoint got[RESOLVCONF_MAX];
+static struct resolvconf_stamp stamp;
 
 static size_t
 parse(const char *text)
@@ -172,17 +174,17 @@ START_TEST(files)
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof path, "%s/resolv.conf", dir);
-	expect_default(resolvconf_read(path, got)); /* missing */
-	expect_default(resolvconf_read(dir, got));  /* a directory */
+	expect_default(resolvconf_read(path, got, &stamp)); /* missing */
+	expect_default(resolvconf_read(dir, got, &stamp));  /* a directory */
 	/* A FIFO that nobody writes to would block a plain open(). */
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	expect_default(resolvconf_read(path, got));
+	expect_default(resolvconf_read(path, got, &stamp));
 	unlink(path);
 
 	f = fopen(path, "w");
 	ck_assert_ptr_nonnull(f);
 	fclose(f);
-	expect_default(resolvconf_read(path, got)); /* empty */
+	expect_default(resolvconf_read(path, got, &stamp)); /* empty */
 
 	f = fopen(path, "w");
 	fputs("nameserver 192.0.2.7\n", f);
@@ -191,8 +193,72 @@ START_TEST(files)
 		fputs(line, f);
 	fputs("nameserver 192.0.2.8\n", f);
 	fclose(f);
-	ck_assert_uint_eq(resolvconf_read(path, got), 1);
+	ck_assert_uint_eq(resolvconf_read(path, got, &stamp), 1);
 	expect4(&got[0], 7, 53);
+	unlink(path);
+	rmdir(dir);
+}
+END_TEST
+
+static void
+put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* Puts the file aside and a link to it in its place, as rename() does. */
+static void
+relink(const char *target, const char *link)
+{
+	char fresh[128];
+
+	snprintf(fresh, sizeof fresh, "%s.fresh", link);
+	ck_assert_int_eq(symlink(target, fresh), 0);
+	ck_assert_int_eq(rename(fresh, link), 0);
+}
+
+/* Writing, replacing, removing and any link on the way are all noticed. */
+START_TEST(changes)
+{
+	char dir[] = "/tmp/check_resolvconf.XXXXXX", path[64], a[64], b[64];
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/resolv.conf", dir);
+	snprintf(a, sizeof a, "%s/a", dir);
+	snprintf(b, sizeof b, "%s/b", dir);
+	resolvconf_read(path, got, &stamp);
+	ck_assert(!resolvconf_changed(path, &stamp)); /* still missing */
+	put(path, "nameserver 192.0.2.1\n");
+	ck_assert(resolvconf_changed(path, &stamp));
+	resolvconf_read(path, got, &stamp);
+	ck_assert(!resolvconf_changed(path, &stamp));
+	put(path, "nameserver 192.0.2.11\n");
+	ck_assert(resolvconf_changed(path, &stamp));
+
+	/* Two files of one size and, as links are, of one name. */
+	put(a, "nameserver 192.0.2.1\n");
+	put(b, "nameserver 192.0.2.2\n");
+	relink("a", path);
+	resolvconf_read(path, got, &stamp);
+	expect4(&got[0], 1, 53);
+	ck_assert(!resolvconf_changed(path, &stamp));
+	relink("b", path);
+	ck_assert(resolvconf_changed(path, &stamp));
+	resolvconf_read(path, got, &stamp);
+	expect4(&got[0], 2, 53);
+
+	unlink(b);
+	ck_assert(resolvconf_changed(path, &stamp)); /* a dangling link */
+	expect_default(resolvconf_read(path, got, &stamp));
+	ck_assert(!resolvconf_changed(path, &stamp));
+	ck_assert_int_eq(mkdir(b, 0700), 0);
+	ck_assert(!resolvconf_changed(path, &stamp)); /* no file either */
+	rmdir(b);
+	unlink(a);
 	unlink(path);
 	rmdir(dir);
 }
@@ -214,6 +280,7 @@ main(void)
 	tcase_add_test(tc, eight_at_most);
 	tcase_add_test(tc, random_bytes_are_harmless);
 	tcase_add_test(tc, files);
+	tcase_add_test(tc, changes);
 	suite_add_tcase(s, tc);
 	return harness_run(s);
 }

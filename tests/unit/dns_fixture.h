@@ -36,7 +36,13 @@ enum move {
 	TC_STALL,
 	TC_WRONG_ID,
 	TC_BIG,
-	HOLD, /* see held */
+	TC_ALIAS,
+	TC_FORMERR,
+	TC_NAME_ERROR,
+	HOLD,    /* see held */
+	ALIAS,   /* of n<k + 1>.test alone, of which it is the k-th question */
+	ALIAS_2, /* two in a row */
+	ALIAS_LOOP, /* of the name that was asked for before the last one */
 };
 
 struct seen {
@@ -50,7 +56,7 @@ struct seen {
 
 struct script {
 	int index;
-	enum move moves[8];
+	enum move moves[12];
 	size_t count;
 	size_t asked;
 	struct seen seen[SEEN];
@@ -156,6 +162,21 @@ broken_rr(struct dnsreply *reply)
 	dnsreply_record(reply, DNSREPLY_ANSWER, NULL, 1, 60, "abc", 3);
 }
 
+/* An alias and nothing else, as a server sends it that knows no more. */
+static inline void
+alias(const struct script *script, struct dnsreply *reply, int links)
+{
+	const unsigned n = (unsigned)script->asked;
+	char name[32], next[32];
+
+	snprintf(name, sizeof name, "n%u.test", n);
+	dnsreply_cname(reply, NULL, 50 - n, name);
+	if (links == 1)
+		return;
+	snprintf(next, sizeof next, "m%u.test", n);
+	dnsreply_cname(reply, name, 50 - n, next);
+}
+
 static inline void
 by_tcp(enum move move, const struct script *script,
     const struct fakedns_query *query, struct dnsreply *reply)
@@ -166,12 +187,23 @@ by_tcp(enum move move, const struct script *script,
 	}
 	if (move == TC_BIG)
 		big(reply);
+	else if (move == TC_ALIAS)
+		alias(script, reply, 1);
+	else if (move == TC_FORMERR || move == TC_NAME_ERROR)
+		dnsreply_rcode(reply, move == TC_FORMERR ? 1 : 3);
 	else
 		good(script, reply);
 	reply->silent = move == TC_STALL;
 	reply->broken = move == TC_BROKEN;
 	if (move == TC_WRONG_ID)
 		reply->bytes[0] ^= 1;
+}
+
+static inline void
+alias_loop(const struct fakedns_query *query, struct dnsreply *reply)
+{
+	dnsreply_cname(reply, NULL, 60,
+	    strcmp(query->name, "host.test") == 0 ? "Loop.test" : "Host.Test");
 }
 
 static inline void
@@ -194,6 +226,15 @@ answer_udp(enum move move, const struct script *script,
 		/* fallthrough */
 	case SILENT:
 		reply->silent = true;
+		break;
+	case ALIAS:
+		alias(script, reply, 1);
+		break;
+	case ALIAS_2:
+		alias(script, reply, 2);
+		break;
+	case ALIAS_LOOP:
+		alias_loop(query, reply);
 		break;
 	case SERVFAIL:
 		dnsreply_rcode(reply, 2);
@@ -225,6 +266,9 @@ answer_udp(enum move move, const struct script *script,
 	case TC_STALL:
 	case TC_WRONG_ID:
 	case TC_BIG:
+	case TC_ALIAS:
+	case TC_FORMERR:
+	case TC_NAME_ERROR:
 		by_tcp(move, script, query, reply);
 		break;
 	}

@@ -98,18 +98,32 @@ dnsreply_record(struct dnsreply *reply, int section, const char *owner,
 	dnsreply_raw(reply, section, record, (size_t)(at - record));
 }
 
-void
-dnsreply_address(struct dnsreply *reply, const char *owner, uint32_t ttl,
-    const char *address)
+static void
+put_address(struct dnsreply *reply, int section, const char *owner,
+    uint32_t ttl, const char *address)
 {
 	uint8_t addr[16];
 
 	if (inet_pton(AF_INET, address, addr) == 1) {
-		dnsreply_record(reply, DNSREPLY_ANSWER, owner, 1, ttl, addr, 4);
+		dnsreply_record(reply, section, owner, 1, ttl, addr, 4);
 		return;
 	}
 	assert(inet_pton(AF_INET6, address, addr) == 1);
-	dnsreply_record(reply, DNSREPLY_ANSWER, owner, 28, ttl, addr, 16);
+	dnsreply_record(reply, section, owner, 28, ttl, addr, 16);
+}
+
+void
+dnsreply_address(struct dnsreply *reply, const char *owner, uint32_t ttl,
+    const char *address)
+{
+	put_address(reply, DNSREPLY_ANSWER, owner, ttl, address);
+}
+
+void
+dnsreply_glue(struct dnsreply *reply, const char *owner, uint32_t ttl,
+    const char *address)
+{
+	put_address(reply, DNSREPLY_ADDITIONAL, owner, ttl, address);
 }
 
 void

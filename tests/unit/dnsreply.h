@@ -40,6 +40,9 @@ void dnsreply_record(struct dnsreply *reply, int section, const char *owner,
 /* A or AAAA by the look of the address. */
 void dnsreply_address(struct dnsreply *reply, const char *owner, uint32_t ttl,
     const char *address);
+/* The same in the additional section. */
+void dnsreply_glue(struct dnsreply *reply, const char *owner, uint32_t ttl,
+    const char *address);
 void dnsreply_srv(struct dnsreply *reply, const char *owner, uint32_t ttl,
     uint16_t port, const char *target);
 void dnsreply_cname(struct dnsreply *reply, const char *owner, uint32_t ttl,
