@@ -1,10 +1,7 @@
 /*
- * When to ask for the servers and what to make of the answer. At most one
- * round runs; else the timer waits for the next one. The snapshot in force is
- * replaced only by a usable one, or by an empty one that DNS has said twice.
- *
- * Spreads go upwards, by up to a tenth: a question that comes before the TTL
- * is over only gets the rest of that TTL from a caching resolver.
+ * What to make of an answer, and when to ask again. At most one round runs;
+ * else the timer waits for the next one. The snapshot in force is replaced
+ * only by a usable one, or by an empty one that DNS has said twice.
  */
 #include "daemon/discovery.h"
 
@@ -14,13 +11,15 @@
 #include <string.h>
 
 #include "daemon/core/errorrate.h"
+#include "daemon/discovery_pace.h"
 #include "daemon/discovery_round.h"
 #include "daemon/io/dns.h"
+#include "daemon/io/resolvconf.h"
 #include "daemon/log.h"
 
 #define MS_US     INT64_C(1000)
-#define RETRY_MAX (30000 * MS_US)
-#define DNS_TRIES 2 /* rounds over the nameservers */
+#define DNS_TRIES 2              /* rounds over the nameservers */
+#define WATCH     (1000 * MS_US) /* between two looks at resolv.conf */
 
 #define LINES_BURST 5
 #define LINES_MIN   (1000 * MS_US)
@@ -36,12 +35,14 @@ struct discovery {
 	struct dns *dns;               /* NULL: static servers */
 	struct loop_timer *timer;      /* NULL: static servers */
 	struct discovery_round *round; /* NULL: none runs */
-	struct errorrate pace;         /* of retries */
-	struct members *members;       /* in force; NULL: never any */
-	bool answered;                 /* a round is over */
-	bool empty_once;               /* DNS said so; to be confirmed */
-	bool forced;                   /* the next round is */
-	int64_t began;                 /* the last round */
+	struct discovery_pace pace;
+	struct members *members; /* in force; NULL: never any */
+	bool answered;           /* a round is over */
+	bool empty_once;         /* DNS said so; to be confirmed */
+	bool forced;             /* the next round is */
+	bool failing;            /* the last round did; next is a retry */
+	int64_t failing_since;   /* with failing: the first in a row */
+	int64_t began;           /* the last round */
 	int64_t next;
 	struct errorrate lines; /* paces the log */
 	uint64_t unsaid;        /* lines that it kept back */
@@ -51,65 +52,25 @@ struct discovery {
 
 static void on_round(void *arg, const struct discovery_result *result);
 
-/* Uniform in 0..max; 0 when the pool fails: only the spread is lost. */
-static int64_t
-spread(struct discovery *d, int64_t max)
+/*
+ * While a retry is due, resolv.conf is looked at now and then: an outage often
+ * ends with another nameserver. When all is well each query reads it anyway.
+ */
+static void
+arm(struct discovery *d)
 {
-	uint64_t random = 0;
+	int64_t when = d->next, look = loop_now() + WATCH;
 
-	if (random_bytes(d->random, &random, sizeof random) != 0)
-		return 0;
-	return (int64_t)(random % ((uint64_t)max + 1));
+	if (d->failing && d->tenant->dns.nameserver_count == 0 && look < when)
+		when = look;
+	loop_timer_set(d->timer, when);
 }
 
 static void
 schedule(struct discovery *d, int64_t when)
 {
 	d->next = when;
-	loop_timer_set(d->timer, when);
-}
-
-/*
- * Each failure is a begin without a success. Forced rounds may fail before a
- * delay is over and would queue behind it, hence the bound.
- */
-static int64_t
-retry_delay(struct discovery *d)
-{
-	int64_t delay = errorrate_begin(&d->pace, loop_now());
-
-	if (delay > d->pace.max_us)
-		delay = d->pace.max_us;
-	return delay + spread(d, delay / 10);
-}
-
-/*
- * Afresh instead of by errorrate_success(): one complete answer ends an
- * outage, so the next one starts at the minimum, and no delay that was handed
- * out before is left to wait for.
- */
-static void
-reset_pace(struct discovery *d)
-{
-	int64_t min = d->tenant->dns.forced_min_ms * MS_US;
-
-	if (min < MS_US)
-		min = MS_US;
-	errorrate_init(&d->pace, 0, min, min > RETRY_MAX ? min : RETRY_MAX);
-}
-
-/* min(refresh, max(TTL, forced_min)) and up to a tenth more. */
-static int64_t
-refresh_delay(struct discovery *d, uint32_t ttl)
-{
-	const struct config_dns *dns = &d->tenant->dns;
-	int64_t delay = (int64_t)ttl * 1000 * MS_US;
-
-	if (delay < dns->forced_min_ms * MS_US)
-		delay = dns->forced_min_ms * MS_US;
-	if (delay > dns->refresh_ms * MS_US)
-		delay = dns->refresh_ms * MS_US;
-	return delay + spread(d, delay / 10);
+	arm(d);
 }
 
 /* Whoever answers DNS for us decides how often this is called. */
@@ -146,17 +107,18 @@ static void
 fail(struct discovery *d, const char *error)
 {
 	d->answered = true;
+	if (!d->failing)
+		d->failing_since = loop_now();
+	d->failing = true;
 	d->counters.failures++;
 	snprintf(d->error, sizeof d->error, "%s", error);
 	say_error(d);
-	schedule(d, loop_now() + retry_delay(d));
+	schedule(d, loop_now() + discovery_pace_retry(&d->pace, loop_now()));
 }
 
 static void
-begin_round(void *arg)
+begin_round(struct discovery *d)
 {
-	struct discovery *d = arg;
-
 	d->began = loop_now();
 	d->next = POLICY_NEVER;
 	d->forced = false;
@@ -165,6 +127,26 @@ begin_round(void *arg)
 	    d->dns, d->tenant->dns.name, d->members, on_round, d);
 	if (d->round == NULL)
 		fail(d, "cannot ask for SRV records: no memory or no name");
+}
+
+static void
+on_timer(void *arg)
+{
+	struct discovery *d = arg;
+	int64_t now = loop_now(), soonest;
+
+	if (now >= d->next) {
+		begin_round(d);
+		return;
+	}
+	if (dns_changed(d->dns)) {
+		/* Other nameservers: the old ones earned this pause. */
+		discovery_pace_recover(&d->pace);
+		soonest = discovery_pace_soonest(&d->pace, d->began, now);
+		if (soonest < d->next)
+			d->next = soonest;
+	}
+	arm(d);
 }
 
 /* Frees what the result of the round lends, too. */
@@ -193,6 +175,7 @@ install(struct discovery *d, struct members *next, uint32_t dropped)
 	if (equal)
 		return;
 	d->counters.changes++;
+	discovery_pace_fulfil(&d->pace);
 	say_members(d, dropped);
 	d->fn(d->arg, next);
 }
@@ -203,7 +186,7 @@ found(struct discovery *d, const struct discovery_result *result)
 	uint32_t dropped = 0;
 	struct members *next =
 	    members_build(result->targets, result->count, d->members, &dropped);
-	int64_t delay = refresh_delay(d, result->ttl), retry;
+	int64_t delay = discovery_pace_refresh(&d->pace, result->ttl), retry;
 	bool partial = result->partial;
 
 	end_round(d);
@@ -212,14 +195,15 @@ found(struct discovery *d, const struct discovery_result *result)
 		return;
 	}
 	d->answered = true;
+	d->failing = false;
 	d->empty_once = false;
 	d->error[0] = '\0';
 	if (partial) {
-		retry = retry_delay(d);
+		retry = discovery_pace_retry(&d->pace, loop_now());
 		if (retry < delay)
 			delay = retry;
 	} else {
-		reset_pace(d);
+		discovery_pace_recover(&d->pace);
 	}
 	schedule(d, loop_now() + delay);
 	install(d, next, dropped);
@@ -284,7 +268,7 @@ start_static(struct discovery *d)
 }
 
 static bool
-start_dns(struct discovery *d)
+start_dns(struct discovery *d, const char *resolv_conf)
 {
 	const struct config_dns *config = &d->tenant->dns;
 	const struct dns_options options = {
@@ -294,13 +278,14 @@ start_dns(struct discovery *d)
 	    .timeout_ms = config->timeout_ms,
 	    .tries = DNS_TRIES,
 	    .require_ad = config->require_ad,
+	    .resolv_conf = resolv_conf,
 	};
 
 	d->dns = dns_new(d->loop, &options);
-	d->timer = loop_timer_new(d->loop, begin_round, d);
+	d->timer = loop_timer_new(d->loop, on_timer, d);
 	if (d->dns == NULL || d->timer == NULL)
 		return false;
-	reset_pace(d);
+	discovery_pace_init(&d->pace, config, d->random);
 	begin_round(d);
 	return true;
 }
@@ -308,6 +293,15 @@ start_dns(struct discovery *d)
 struct discovery *
 discovery_new(struct loop *loop, struct random_pool *random,
     const struct config_tenant *tenant, discovery_fn *fn, void *arg)
+{
+	return discovery_new_with(
+	    loop, random, tenant, RESOLVCONF_PATH, fn, arg);
+}
+
+struct discovery *
+discovery_new_with(struct loop *loop, struct random_pool *random,
+    const struct config_tenant *tenant, const char *resolv_conf,
+    discovery_fn *fn, void *arg)
 {
 	struct discovery *d = calloc(1, sizeof *d);
 	bool started;
@@ -322,7 +316,8 @@ discovery_new(struct loop *loop, struct random_pool *random,
 	d->next = POLICY_NEVER;
 	errorrate_init(&d->lines, LINES_BURST, LINES_MIN, LINES_MAX);
 	loop_task_init(&d->report, report_static, d);
-	started = tenant->server_count > 0 ? start_static(d) : start_dns(d);
+	started = tenant->server_count > 0 ? start_static(d)
+					   : start_dns(d, resolv_conf);
 	if (!started) {
 		discovery_free(d);
 		return NULL;
@@ -345,25 +340,23 @@ discovery_free(struct discovery *d)
 
 /*
  * A round that runs, one that is forced already and one that is due sooner
- * serve this wish too.
+ * serve this wish too; so does a retry, whose pace nobody may force.
  */
 void
 discovery_force(struct discovery *d)
 {
-	const struct config_dns *dns = &d->tenant->dns;
-	int64_t now = loop_now(), when;
+	int64_t when;
 
-	if (d->dns == NULL || d->round != NULL || d->forced)
+	if (d->dns == NULL || d->round != NULL || d->forced || d->failing)
 		return;
-	when = d->began + dns->forced_min_ms * MS_US;
-	if (when < now)
-		when = now;
-	when += spread(d, dns->jitter_ms * MS_US);
+	when = discovery_pace_wish(&d->pace, d->began, loop_now());
 	if (when >= d->next)
 		return;
 	d->forced = true;
 	d->counters.forced++;
-	schedule(d, when);
+	when = discovery_pace_grant(&d->pace, when);
+	if (when < d->next)
+		schedule(d, when);
 }
 
 enum discovery_state
@@ -376,6 +369,22 @@ discovery_state(const struct discovery *d)
 	return d->answered ? DISCOVERY_UNAVAILABLE : DISCOVERY_RUNNING;
 }
 
+const char *
+discovery_state_name(enum discovery_state state)
+{
+	switch (state) {
+	case DISCOVERY_STATIC:
+		return "static";
+	case DISCOVERY_RUNNING:
+		return "discovering";
+	case DISCOVERY_READY:
+		return "ready";
+	case DISCOVERY_UNAVAILABLE:
+		return "unavailable";
+	}
+	return "unknown";
+}
+
 const struct discovery_counters *
 discovery_counters(const struct discovery *d)
 {
@@ -386,6 +395,12 @@ const char *
 discovery_error(const struct discovery *d)
 {
 	return d->error;
+}
+
+int64_t
+discovery_failing_since(const struct discovery *d)
+{
+	return d->failing ? d->failing_since : 0;
 }
 
 int64_t

@@ -10,22 +10,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "daemon/discovery_host.h"
+
 #define SRV_PREFIX "_ratelimitly._udp."
 
-/* The addresses of one family of a host. */
+/* A question for the addresses of one family of a host. */
 struct lookup {
 	struct discovery_round *round;
 	struct dns_query *query; /* NULL: done */
-	enum dns_type type;
-	enum dns_status status;
-	uint32_t count;
-	uint8_t addrs[MEMBERS_MAX_ADDRS][16];
-};
-
-struct host {
-	char name[DNS_MAX_NAME];
-	struct lookup v4;
-	struct lookup v6;
+	struct discovery_addrs *addrs;
 };
 
 /* One distinct target and port. */
@@ -45,7 +38,8 @@ struct discovery_round {
 	size_t open;           /* lookups that are not done */
 	size_t host_count;
 	size_t service_count;
-	struct host hosts[DNS_MAX_RECORDS];
+	struct discovery_host hosts[DNS_MAX_RECORDS];
+	struct lookup lookups[2 * DNS_MAX_RECORDS];
 	struct service services[DNS_MAX_RECORDS];
 	struct members_target targets[DNS_MAX_RECORDS];
 	struct discovery_result result;
@@ -67,6 +61,7 @@ discovery_round_new(struct dns *dns, const char *name,
 	round->old = old;
 	round->fn = fn;
 	round->arg = arg;
+	dns_allow(dns, DISCOVERY_MAX_SENT);
 	if ((size_t)snprintf(round->srv_name, sizeof round->srv_name, "%s%s",
 		SRV_PREFIX, name) < sizeof round->srv_name)
 		round->srv =
@@ -91,10 +86,8 @@ discovery_round_free(struct discovery_round *round)
 	if (round == NULL)
 		return;
 	cancel(round->srv);
-	for (size_t i = 0; i < round->host_count; i++) {
-		cancel(round->hosts[i].v4.query);
-		cancel(round->hosts[i].v6.query);
-	}
+	for (size_t i = 0; i < 2 * round->host_count; i++)
+		cancel(round->lookups[i].query);
 	free(round);
 }
 
@@ -113,7 +106,7 @@ status_text(enum dns_status status)
 {
 	switch (status) {
 	case DNS_OK:
-		return "no usable target";
+		return "no such service";
 	case DNS_NODATA:
 		return "no such record";
 	case DNS_NXDOMAIN:
@@ -137,144 +130,118 @@ srv_error(struct discovery_round *round, enum dns_status status)
 	    round->srv_name, status_text(status));
 }
 
-/* Does the answer hold until its TTL, other than a failure of the moment? */
-static bool
-definite(enum dns_status status)
+/* The host of a target, or host_count. */
+static size_t
+find_host(const struct discovery_round *round, const char *name)
 {
-	return status == DNS_OK || status == DNS_NODATA ||
-	       status == DNS_NXDOMAIN;
+	size_t i = 0;
+
+	while (i < round->host_count &&
+	       strcasecmp(round->hosts[i].name, name) != 0)
+		i++;
+	return i;
 }
 
-/* The host of a target; added when it is new. */
 static size_t
 host_of(struct discovery_round *round, const char *name)
 {
-	struct host *host;
+	size_t at = find_host(round, name);
 
-	for (size_t i = 0; i < round->host_count; i++) {
-		if (strcasecmp(round->hosts[i].name, name) == 0)
-			return i;
+	if (at == round->host_count) {
+		discovery_host_init(&round->hosts[at], name);
+		round->host_count++;
 	}
-	host = &round->hosts[round->host_count];
-	snprintf(host->name, sizeof host->name, "%s", name);
-	host->v4 = (struct lookup){.round = round, .type = DNS_A};
-	host->v6 = (struct lookup){.round = round, .type = DNS_AAAA};
-	return round->host_count++;
+	return at;
 }
 
-static void
+/* Why a target cannot be used, or NULL. */
+static const char *
+target_fault(const struct dns_record *record, uint64_t *server_id)
+{
+	if (members_parse_label(
+		record->target, strlen(record->target), server_id) != 0)
+		return "no s-ID label";
+	return record->port == 0 ? "port 0" : NULL;
+}
+
+/* Returns what is wrong with it; the root as target is no mistake. */
+static const char *
 add_service(struct discovery_round *round, const struct dns_record *record)
 {
 	struct service service = {.port = record->port};
+	const char *fault;
 
-	/* The root as target says that there is no such service (RFC 2782). */
+	/* It says that there is no such service (RFC 2782). */
 	if (record->target[0] == '\0')
-		return;
-	if (record->port == 0 ||
-	    members_parse_label(record->target, strlen(record->target),
-		&service.server_id) != 0) {
-		round->result.bad_targets++;
-		return;
-	}
+		return NULL;
+	fault = target_fault(record, &service.server_id);
+	if (fault != NULL)
+		return fault;
 	service.host = host_of(round, record->target);
 	for (size_t i = 0; i < round->service_count; i++) {
 		if (round->services[i].host == service.host &&
 		    round->services[i].port == service.port)
-			return;
+			return NULL;
 	}
 	round->services[round->service_count++] = service;
+	return NULL;
+}
+
+/* All services of the answer; the error is that of the first bad target. */
+static void
+add_services(struct discovery_round *round, const struct dns_answer *answer)
+{
+	const char *fault;
+
+	round->result.bad_targets = (uint32_t)answer->skipped;
+	if (answer->skipped > 0)
+		snprintf(round->error, sizeof round->error,
+		    "SRV %s: no usable target: not a host name",
+		    round->srv_name);
+	for (size_t i = 0; i < answer->count; i++) {
+		fault = add_service(round, &answer->records[i]);
+		if (fault != NULL && round->result.bad_targets++ == 0)
+			snprintf(round->error, sizeof round->error,
+			    "SRV %s: no usable target: %s: %s", round->srv_name,
+			    answer->records[i].target, fault);
+	}
 }
 
 static void
-start_lookup(
-    struct discovery_round *round, const char *name, struct lookup *lookup)
+lower_ttl(struct discovery_round *round, uint32_t ttl)
 {
+	if (ttl < round->result.ttl)
+		round->result.ttl = ttl;
+}
+
+static void
+take_glue(struct discovery_round *round, const struct dns_answer *answer)
+{
+	size_t hosts[DNS_MAX_RECORDS];
+
+	if (answer->glue_count == 0)
+		return;
+	for (size_t i = 0; i < answer->count; i++)
+		hosts[i] = find_host(round, answer->records[i].target);
+	for (size_t i = 0; i < round->host_count; i++)
+		lower_ttl(round,
+		    discovery_host_glue(&round->hosts[i], answer, hosts, i));
+}
+
+static void
+start_lookup(struct discovery_round *round, const char *name,
+    struct discovery_addrs *addrs, struct lookup *lookup)
+{
+	lookup->round = round;
+	lookup->addrs = addrs;
+	if (addrs->count > 0) /* they came along */
+		return;
 	lookup->query =
-	    dns_query_new(round->dns, name, lookup->type, on_lookup, lookup);
+	    dns_query_new(round->dns, name, addrs->type, on_lookup, lookup);
 	if (lookup->query == NULL)
-		lookup->status = DNS_UNREACHABLE;
+		addrs->status = DNS_UNREACHABLE;
 	else
 		round->open++;
-}
-
-static int
-compare_addr(const void *a, const void *b)
-{
-	return memcmp(a, b, 16);
-}
-
-/*
- * Sorted, so that a resolver that rotates more addresses than a member may
- * have does not make a new membership of each answer.
- */
-static void
-take_addresses(struct lookup *lookup, const struct dns_answer *answer)
-{
-	uint8_t all[DNS_MAX_RECORDS][16];
-
-	for (size_t i = 0; i < answer->count; i++)
-		memcpy(all[i], answer->records[i].addr, 16);
-	qsort(all, answer->count, 16, compare_addr);
-	for (size_t i = 0; i < answer->count; i++) {
-		if (lookup->count == MEMBERS_MAX_ADDRS)
-			return;
-		if (i == 0 || memcmp(all[i], all[i - 1], 16) != 0)
-			memcpy(lookup->addrs[lookup->count++], all[i], 16);
-	}
-}
-
-static void
-add_address(struct members_target *t, const struct lookup *lookup, uint32_t i,
-    uint16_t port)
-{
-	struct endpoint *e = &t->addrs[t->addr_count];
-
-	if (i >= lookup->count || t->addr_count == MEMBERS_MAX_ADDRS)
-		return;
-	*e = (struct endpoint){
-	    .family = lookup->type == DNS_A ? 4 : 6, .port = port};
-	memcpy(e->addr, lookup->addrs[i], 16);
-	t->addr_count++;
-}
-
-/*
- * A lookup that failed for the moment does not take away the addresses of its
- * family while the other family has some. (When neither has, members_build()
- * keeps both.)
- */
-static void
-keep_known(struct members_target *t, const struct lookup *lookup,
-    const struct members *old)
-{
-	const uint8_t family = lookup->type == DNS_A ? 4 : 6;
-	int at = old == NULL ? -1 : members_find(old, t->server_id);
-
-	if (at < 0 || definite(lookup->status))
-		return;
-	for (uint32_t i = 0; i < old->list[at].addr_count; i++) {
-		if (old->list[at].addrs[i].family == family &&
-		    t->addr_count < MEMBERS_MAX_ADDRS)
-			t->addrs[t->addr_count++] = old->list[at].addrs[i];
-	}
-}
-
-/*
- * The families alternate, IPv4 first: when one of them is unreachable, the
- * next address is of the other one.
- */
-static void
-fill_target(struct members_target *t, const struct service *service,
-    const struct host *host, const struct members *old)
-{
-	*t = (struct members_target){.server_id = service->server_id};
-	for (uint32_t i = 0; i < MEMBERS_MAX_ADDRS; i++) {
-		add_address(t, &host->v4, i, service->port);
-		add_address(t, &host->v6, i, service->port);
-	}
-	if (t->addr_count == 0)
-		return;
-	keep_known(t, &host->v4, old);
-	keep_known(t, &host->v6, old);
 }
 
 /* Every lookup is done. */
@@ -282,14 +249,15 @@ static void
 complete(struct discovery_round *round)
 {
 	struct discovery_result *result = &round->result;
-	const struct host *host;
+	const struct discovery_host *host;
 
 	for (size_t i = 0; i < round->host_count; i++) {
 		host = &round->hosts[i];
-		if (host->v4.count + host->v6.count > 0)
+		if (discovery_host_known(host))
 			continue;
 		result->missing_addresses++;
-		if (!definite(host->v4.status) || !definite(host->v6.status))
+		if (!discovery_host_definite(host->v4.status) ||
+		    !discovery_host_definite(host->v6.status))
 			result->partial = true;
 	}
 	if (result->missing_addresses == round->host_count) {
@@ -299,8 +267,11 @@ complete(struct discovery_round *round)
 		return;
 	}
 	for (size_t i = 0; i < round->service_count; i++) {
-		fill_target(&round->targets[i], &round->services[i],
-		    &round->hosts[round->services[i].host], round->old);
+		const struct service *service = &round->services[i];
+
+		discovery_host_target(&round->hosts[service->host],
+		    service->server_id, service->port, round->old,
+		    &round->targets[i]);
 	}
 	result->count = round->service_count;
 	finish(round, DISCOVERY_FOUND);
@@ -313,14 +284,23 @@ on_lookup(void *arg, const struct dns_answer *answer)
 	struct discovery_round *round = lookup->round;
 
 	lookup->query = NULL;
-	lookup->status = answer->status;
-	if (answer->status == DNS_OK) {
-		take_addresses(lookup, answer);
-		if (answer->ttl < round->result.ttl)
-			round->result.ttl = answer->ttl;
-	}
+	discovery_host_answer(lookup->addrs, answer);
+	if (answer->status == DNS_OK)
+		lower_ttl(round, answer->ttl);
 	if (--round->open == 0)
 		complete(round);
+}
+
+/* No service: is that what DNS says, or is there only nothing of use? */
+static void
+finish_without(struct discovery_round *round, enum dns_status status)
+{
+	bool empty =
+	    discovery_host_definite(status) && round->result.bad_targets == 0;
+
+	if (round->result.bad_targets == 0)
+		srv_error(round, status);
+	finish(round, empty ? DISCOVERY_EMPTY : DISCOVERY_FAILED);
 }
 
 static void
@@ -330,20 +310,19 @@ on_srv(void *arg, const struct dns_answer *answer)
 
 	round->srv = NULL;
 	round->result.ttl = answer->ttl;
-	round->result.bad_targets = (uint32_t)answer->skipped;
-	for (size_t i = 0; i < answer->count; i++)
-		add_service(round, &answer->records[i]);
+	add_services(round, answer);
 	if (round->service_count == 0) {
-		srv_error(round, answer->skipped > 0 ? DNS_OK : answer->status);
-		finish(round, definite(answer->status) ? DISCOVERY_EMPTY
-						       : DISCOVERY_FAILED);
+		finish_without(round, answer->status);
 		return;
 	}
+	round->error[0] = '\0';
+	take_glue(round, answer);
 	for (size_t i = 0; i < round->host_count; i++) {
-		struct host *host = &round->hosts[i];
+		struct discovery_host *host = &round->hosts[i];
+		struct lookup *lookup = &round->lookups[2 * i];
 
-		start_lookup(round, host->name, &host->v4);
-		start_lookup(round, host->name, &host->v6);
+		start_lookup(round, host->name, &host->v4, lookup);
+		start_lookup(round, host->name, &host->v6, lookup + 1);
 	}
 	if (round->open == 0)
 		complete(round);

@@ -1,7 +1,15 @@
 /*
  * One round of discovery: SRV, then A and AAAA of each distinct target at
- * once, to the targets that the next snapshot is built from. It decides
- * nothing about time; discovery does. Owned by discovery.
+ * once, but for what came along with the SRV answer, to the targets that the
+ * next snapshot is built from. It decides nothing about time; discovery does.
+ * Owned by discovery.
+ *
+ * Bounds of a round: one answer's DNS_MAX_RECORDS targets, so 1 + 2 *
+ * DNS_MAX_RECORDS queries of DNS_QUERY_COST() each; of all these together
+ * DISCOVERY_MAX_SENT datagrams and connections, the rest counts as unanswered.
+ * In time, what two queries in a row may take (the SRV one and the last one)
+ * and DISCOVERY_MAX_SENT / DNS_MAX_ACTIVE times the timeout of a try. Memory
+ * is the struct in discovery_round.c and the queries' own.
  */
 #ifndef DAEMON_DISCOVERY_ROUND_H
 #define DAEMON_DISCOVERY_ROUND_H
@@ -13,11 +21,14 @@
 #include "daemon/core/members.h"
 #include "daemon/io/dns.h"
 
-#define DISCOVERY_ERROR_MAX (DNS_MAX_NAME + 64)
+#define DISCOVERY_ERROR_MAX (2 * DNS_MAX_NAME + 128)
+/* Enough to ask eight nameservers once for each of 256 sets of addresses. */
+#define DISCOVERY_MAX_SENT 2048
 
 enum discovery_verdict {
 	DISCOVERY_FOUND, /* at least one target has an address */
-	DISCOVERY_EMPTY, /* DNS says that there is no server */
+	DISCOVERY_EMPTY, /* DNS says that there is no server: no such record,
+			    no such name, or the root as target */
 	DISCOVERY_FAILED,
 };
 

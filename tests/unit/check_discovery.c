@@ -240,18 +240,150 @@ START_TEST(retries_with_a_long_minimum)
 }
 END_TEST
 
-/* Forced rounds that fail do not pile their delays up. */
-START_TEST(retries_stay_bounded)
+/* Calls force at every turn for some time; returns that in milliseconds. */
+static int64_t
+storm(int64_t ms)
 {
-	zone.rcode = 5;
+	int64_t began = loop_now();
+
+	while (loop_now() < began + ms * MS) {
+		discovery_force(d);
+		loop_turn(loop);
+	}
+	return (loop_now() - began) / MS;
+}
+
+/* How many pauses that double from a millisecond begin within so many. */
+static uint64_t
+doublings(int64_t ms)
+{
+	uint64_t n = 1;
+
+	for (int64_t pause = 1; pause <= ms; ms -= pause, pause *= 2)
+		n++;
+	return n;
+}
+
+/* Whatever is asked for, a dead DNS is asked at the pace of retries. */
+START_TEST(nobody_forces_a_retry)
+{
+	int64_t ms;
+
+	two_servers();
 	tenant.dns.forced_min_ms = 1;
 	start();
-	for (uint64_t n = 1; n <= 40; n++) {
-		run_rounds(n);
-		ck_assert_int_le(discovery_next(d), loop_now() + 33000 * MS);
+	run_rounds(1);
+	zone.rcode = _i == 0 ? 2 : 3;
+	discovery_force(d);
+	run_rounds(2);
+	zone.asked = 0;
+	ms = storm(700);
+	ck_assert_uint_ge(zone.asked, 3);
+	/* Of one nameserver, two tries a round; of NXDOMAIN in either case. */
+	ck_assert_uint_le(zone.asked, 2 * doublings(ms));
+	ck_assert_uint_eq(discovery_counters(d)->forced, 1);
+	/* A single flight is all there is, so this is the number of rounds. */
+	ck_assert_uint_le(discovery_counters(d)->refreshes, 2 + doublings(ms));
+}
+END_TEST
+
+/* Nor is a DNS that is well, when all it says is what is known. */
+START_TEST(wishes_in_vain_back_off)
+{
+	uint64_t before;
+	int64_t ms;
+
+	two_servers();
+	tenant.dns.forced_min_ms = 1;
+	start();
+	run_rounds(1);
+	ms = storm(500);
+	ck_assert_uint_ge(discovery_counters(d)->forced, 8);
+	ck_assert_uint_le(discovery_counters(d)->forced, 6 + doublings(ms));
+	/* Until there is something new to be had. */
+	zone.srvs[1] = (struct srv){NULL, 0};
+	while (calls < 2) {
 		discovery_force(d);
+		step();
 	}
-	ck_assert_int_eq(discovery_state(d), DISCOVERY_UNAVAILABLE);
+	before = discovery_counters(d)->forced;
+	while (discovery_counters(d)->forced < before + 5) {
+		discovery_force(d);
+		if (discovery_next(d) != POLICY_NEVER)
+			ck_assert_int_le(
+			    discovery_next(d), loop_now() + 10 * MS);
+		step();
+	}
+}
+END_TEST
+
+static void
+write_resolv_conf(const char *path, uint16_t port)
+{
+	char fresh[80], text[64];
+	FILE *f;
+
+	snprintf(fresh, sizeof fresh, "%s.%u", path, port);
+	snprintf(text, sizeof text, "nameserver [127.0.0.1]:%u\n", port);
+	f = fopen(fresh, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+	ck_assert_int_eq(rename(fresh, path), 0);
+}
+
+/* Until the next round is at least 3500 ms away. */
+static int64_t
+await_long_pause(void)
+{
+	int64_t due;
+
+	do {
+		step();
+		due = discovery_next(d);
+	} while (due == POLICY_NEVER || due < loop_now() + 3500 * MS);
+	return due;
+}
+
+/*
+ * A retry that is far away does not wait for its time when resolv.conf has
+ * become another one; nor do the new nameservers pay for the old ones. Here it
+ * is a file in its place, and then a symbolic link.
+ */
+START_TEST(new_resolv_conf_is_noticed)
+{
+	char dir[] = "/tmp/check_discovery.XXXXXX", path[64], other[64];
+	const uint16_t port = tenant.dns.nameservers[0].port;
+	int64_t due;
+	uint64_t rounds;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof path, "%s/resolv.conf", dir);
+	snprintf(other, sizeof other, "%s/other", dir);
+	write_resolv_conf(path, 1); /* nobody is there */
+	two_servers();
+	tenant.dns.nameserver_count = 0;
+	tenant.dns.forced_min_ms = 500;
+	d = discovery_new_with(loop, pool, &tenant, path, on_members, &tenant);
+	ck_assert_ptr_nonnull(d);
+	due = await_long_pause();
+	rounds = discovery_counters(d)->refreshes;
+	write_resolv_conf(path, 2);
+	run_rounds(rounds + 1);
+	ck_assert_int_lt(loop_now(), due);
+	ck_assert_int_le(discovery_next(d), loop_now() + 550 * MS);
+
+	due = await_long_pause();
+	write_resolv_conf(other, port);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("other", path), 0);
+	while (calls == 0)
+		step();
+	ck_assert_int_lt(loop_now(), due);
+	ck_assert_int_eq(discovery_state(d), DISCOVERY_READY);
+	unlink(other);
+	unlink(path);
+	rmdir(dir);
 }
 END_TEST
 
@@ -305,18 +437,18 @@ START_TEST(nothing_known_and_nothing_found)
 }
 END_TEST
 
-/* 0 NXDOMAIN, 1 no record, 2 the root as target, 3 only bad targets */
+/* 0 NXDOMAIN, 1 no record, 2 the root as target */
 START_TEST(empty_must_be_said_twice)
 {
-	static const char *const texts[] = {"NXDOMAIN", "no such record",
-	    "no usable target", "no usable target"};
+	static const char *const texts[] = {
+	    "NXDOMAIN", "no such record", "no such service"};
 	char want[128];
 
 	two_servers();
 	start();
 	run_rounds(1);
 	zone.rcode = _i == 0 ? 3 : 0;
-	zone.srvs[0].target = _i == 2 ? "" : _i == 3 ? "x-9.test" : NULL;
+	zone.srvs[0].target = _i == 2 ? "" : NULL;
 	zone.srvs[1].target = NULL;
 	discovery_force(d);
 	run_rounds(2);
@@ -332,7 +464,46 @@ START_TEST(empty_must_be_said_twice)
 	ck_assert_uint_eq(got->count, 0);
 	run_rounds(4);
 	ck_assert_int_eq(calls, 2);
-	ck_assert_uint_eq(discovery_counters(d)->bad_targets, _i == 3 ? 3 : 0);
+	ck_assert_uint_eq(discovery_counters(d)->bad_targets, 0);
+}
+END_TEST
+
+static const struct {
+	struct srv srvs[2];
+	const char *error;
+} unusable[] = {
+    {{{"x-9.test", 1}}, "x-9.test: no s-ID label"},
+    {{{"s-09.test", 1}, {"x.test", 1}}, "s-09.test: no s-ID label"},
+    {{{"s-9.test", 0}}, "s-9.test: port 0"},
+    {{{"s 9.test", 1}}, "not a host name"},
+    {{{"", 0}, {"x.test", 1}}, "x.test: no s-ID label"},
+};
+
+/* Records that are of no use are a mistake, and not the end of the service. */
+START_TEST(unusable_is_not_empty)
+{
+	char want[256];
+
+	two_servers();
+	start();
+	run_rounds(1);
+	memset(zone.srvs, 0, sizeof zone.srvs);
+	memcpy(zone.srvs, unusable[_i].srvs, sizeof unusable[_i].srvs);
+	discovery_force(d);
+	run_rounds(4);
+	ck_assert_int_eq(discovery_state(d), DISCOVERY_READY);
+	ck_assert_int_eq(calls, 1);
+	snprintf(want, sizeof want, "SRV %s: no usable target: %s", SERVICE,
+	    unusable[_i].error);
+	ck_assert_str_eq(discovery_error(d), want);
+	ck_assert_uint_eq(discovery_counters(d)->failures, 3);
+	ck_assert_uint_eq(discovery_counters(d)->bad_targets, _i == 1 ? 6 : 3);
+	/* Nor does it confirm what was said once. */
+	zone.srvs[0].target = NULL;
+	run_rounds(5);
+	zone.srvs[0] = unusable[0].srvs[0];
+	run_rounds(6);
+	ck_assert_int_eq(discovery_state(d), DISCOVERY_READY);
 }
 END_TEST
 
@@ -494,11 +665,15 @@ main(void)
 	tcase_add_test(tc, failing_refresh_serves_stale);
 	tcase_add_test(tc, retries_back_off);
 	tcase_add_test(tc, retries_with_a_long_minimum);
-	tcase_add_test(tc, retries_stay_bounded);
+	tcase_add_loop_test(tc, nobody_forces_a_retry, 0, 2);
+	tcase_add_test(tc, wishes_in_vain_back_off);
+	tcase_add_test(tc, new_resolv_conf_is_noticed);
 	tcase_add_test(tc, unreachable_nameserver);
 	tcase_add_test(tc, no_name);
 	tcase_add_test(tc, nothing_known_and_nothing_found);
-	tcase_add_loop_test(tc, empty_must_be_said_twice, 0, 4);
+	tcase_add_loop_test(tc, empty_must_be_said_twice, 0, 3);
+	tcase_add_loop_test(
+	    tc, unusable_is_not_empty, 0, sizeof unusable / sizeof unusable[0]);
 	tcase_add_test(tc, empty_is_forgotten_by_success);
 	tcase_add_test(tc, forced_rounds_are_paced);
 	tcase_add_test(tc, forced_after_a_long_pause);

@@ -25,7 +25,8 @@ struct srv {
 
 /* Addresses or an rcode of one family; silent is the rcode 99. */
 struct host {
-	const char *name; /* lower case; "*" is any */
+	const char *name;  /* lower case; "*" is any */
+	const char *alias; /* then nothing else is said; "+" an endless chain */
 	const char *v4[16];
 	const char *v6[16];
 	unsigned rcode4;
@@ -39,8 +40,17 @@ static struct {
 	uint32_t host_ttl;
 	struct srv srvs[160];
 	struct host hosts[8];
+	struct glue {
+		const char *owner;
+		const char *addr;
+		uint32_t ttl;
+	} glue[8];
+	bool truncate_glued; /* glue over UDP, truncated; not over TCP */
+	uint16_t flags;
 	uint64_t srv_asked;
 	uint64_t a_asked;
+	uint64_t aaaa_asked;
+	uint64_t asked; /* all of them */
 } zone;
 
 static struct loop *loop;
@@ -50,6 +60,14 @@ static struct config_tenant tenant;
 static struct discovery *d;
 static struct members *got; /* the last that was reported */
 static int calls;
+
+static inline void
+add_glue(struct dnsreply *reply)
+{
+	for (size_t i = 0; zone.glue[i].owner != NULL; i++)
+		dnsreply_glue(reply, zone.glue[i].owner, zone.glue[i].ttl,
+		    zone.glue[i].addr);
+}
 
 static inline void
 answer_srv(const struct fakedns_query *query, struct dnsreply *reply)
@@ -63,11 +81,28 @@ answer_srv(const struct fakedns_query *query, struct dnsreply *reply)
 	for (i = 0; zone.srvs[i].target != NULL; i++)
 		dnsreply_srv(reply, NULL, zone.ttl, zone.srvs[i].port,
 		    zone.srvs[i].target);
+	if (!zone.truncate_glued || !query->tcp)
+		add_glue(reply);
+	if (zone.truncate_glued && !query->tcp)
+		dnsreply_set(reply, DNSREPLY_TC);
 	if (reply->len <= 1232 || query->tcp)
 		return;
 	dnsreply_init(reply, query->id, query->bytes + DNSREPLY_HEADER,
 	    query->question_len);
 	dnsreply_set(reply, DNSREPLY_TC);
+}
+
+static inline void
+answer_alias(const struct fakedns_query *query, struct dnsreply *reply,
+    const char *alias)
+{
+	char longer[300];
+
+	if (strcmp(alias, "+") == 0) {
+		snprintf(longer, sizeof longer, "x%s", query->name);
+		alias = longer;
+	}
+	dnsreply_cname(reply, NULL, zone.host_ttl, alias);
 }
 
 static inline void
@@ -78,11 +113,16 @@ answer_host(const struct fakedns_query *query, struct dnsreply *reply)
 	unsigned rcode;
 
 	zone.a_asked += query->type == DNS_A;
+	zone.aaaa_asked += query->type == DNS_AAAA;
 	while (host->name != NULL && strcmp(host->name, "*") != 0 &&
 	       strcmp(host->name, query->name) != 0)
 		host++;
 	if (host->name == NULL) {
 		dnsreply_rcode(reply, 3);
+		return;
+	}
+	if (host->alias != NULL) {
+		answer_alias(query, reply, host->alias);
 		return;
 	}
 	list = query->type == DNS_A ? host->v4 : host->v6;
@@ -98,6 +138,8 @@ on_question(
     void *arg, const struct fakedns_query *query, struct dnsreply *reply)
 {
 	(void)arg;
+	zone.asked++;
+	dnsreply_set(reply, zone.flags);
 	if (query->type != DNS_SRV)
 		answer_host(query, reply);
 	else if (strcmp(query->name, SERVICE) == 0)
