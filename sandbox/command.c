@@ -32,6 +32,7 @@ struct call {
 	struct server *server; /* NULL for those without a server */
 	size_t index;
 	const char *value;
+	enum fault fault;
 };
 
 /* Does it; returns NULL, or why not. */
@@ -53,24 +54,13 @@ run_start(const struct call *call)
 }
 
 static const char *
-run_drop(const struct call *call)
+run_fault(const struct call *call)
 {
-	double p;
+	double v;
 
-	if (number_probability(call->value, &p) < 0)
-		return "the probability is not a number from 0 to 1";
-	server_set_drop(call->server, p);
-	return NULL;
-}
-
-static const char *
-run_delay(const struct call *call)
-{
-	uint64_t ms;
-
-	if (number_parse(call->value, 0, SERVER_MAX_DELAY, &ms) < 0)
-		return "the delay is not a number from 0 to 60000";
-	server_set_delay(call->server, (uint32_t)ms);
+	if (fault_parse(call->fault, call->value, &v) < 0)
+		return fault_refusal(call->fault);
+	server_set_fault(call->server, call->fault, v);
 	return NULL;
 }
 
@@ -103,15 +93,13 @@ static const struct {
 	const char *name;
 	int args; /* 0, 1: a server, 2: a server and a value */
 	command_fn run;
-} commands[] = {
-    {"stop", 1, run_stop},
-    {"start", 1, run_start},
-    {"drop", 2, run_drop},
-    {"delay", 2, run_delay},
-    {"withdraw", 1, run_withdraw},
-    {"publish", 1, run_publish},
-    {"counters", 0, run_nothing},
-    {"quit", 0, run_nothing},
+	enum fault fault; /* of run_fault */
+} commands[] = {{"stop", 1, run_stop, 0}, {"start", 1, run_start, 0},
+    {"withdraw", 1, run_withdraw, 0}, {"publish", 1, run_publish, 0},
+    {"counters", 0, run_nothing, 0}, {"quit", 0, run_nothing, 0},
+#define FAULT_COMMAND(id, name, kind, help) {name, 2, run_fault, id},
+    FAULTS(FAULT_COMMAND)
+#undef FAULT_COMMAND
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -166,9 +154,11 @@ command_run(const struct command_target *target, char *line, bool *quit)
 		call.server = target->cluster->servers[index];
 		call.value = args[2];
 	}
+	call.fault = commands[i].fault;
 	why = commands[i].run(&call);
 	if (why != NULL)
-		return refusal(why);
+		return json_pack("{s:b,s:o}", "ok", 0, "error",
+		    json_sprintf("%s: %s", commands[i].name, why));
 	*quit = strcmp(commands[i].name, "quit") == 0;
 	return success(commands[i].name, &call);
 }

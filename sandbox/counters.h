@@ -25,6 +25,10 @@
 	X(COUNT_MISMATCH, "mismatch")             \
 	X(COUNT_FULL, "full")                     \
 	X(COUNT_DROPPED, "dropped")               \
+	X(COUNT_SENT_TWICE, "sent-twice")         \
+	X(COUNT_CORRUPTED, "corrupted")           \
+	X(COUNT_WRONG_ID, "wrong-id")             \
+	X(COUNT_REBIND_ASKED, "rebind-asked")     \
 	X(COUNT_ANSWERED, "answered")             \
 	X(COUNT_UNSENT, "unsent")
 

@@ -90,23 +90,48 @@ ignore(struct engine *e, struct engine_result *out, enum counter reason)
 	count(e, reason);
 }
 
-/* Frames the answer afresh: own time stamp, own nonce. */
 static void
-seal(struct engine *e, const struct key *key, int64_t wall_ms,
+count_faults(struct engine *e, const struct fault_plan *plan)
+{
+	if (plan->corrupt)
+		count(e, COUNT_CORRUPTED);
+	if (plan->wrong_id != 0)
+		count(e, COUNT_WRONG_ID);
+	if (plan->rebind)
+		count(e, COUNT_REBIND_ASKED);
+}
+
+/* Frames the answer afresh: own time stamp, own nonce, own faults. */
+static void
+seal(struct engine *e, const struct key *key, const struct engine_input *in,
     const uint8_t *pdu, size_t len, struct engine_result *out)
 {
-	struct packet_head head = {.key_id = e->server_id,
-	    .time_stamp = (uint64_t)wall_ms,
-	    .keep_port = true};
+	const struct fault_plan *plan = &in->plan;
+	struct packet_head head = {.key_id = e->server_id ^ plan->wrong_id,
+	    .time_stamp = (uint64_t)in->wall_ms,
+	    .keep_port = !plan->rebind};
+	struct damage_answer a = {key->cred.auth, key->profile, len, {0}};
+	struct prng how = {plan->damage};
 	uint8_t nonce[NONCE_LEN] = {0};
 
 	memcpy(head.unique_id, out->head.unique_id, PACKET_UNIQUE_LEN);
-	if ((key->cred.auth == AUTH_AES && nonce_next(key->nonce, nonce) < 0) ||
-	    packet_seal(key->packet, &head, nonce, pdu, len, out->answer,
+	memcpy(a.pdu, pdu, len);
+	if (plan->corrupt) {
+		out->damage = damage_choose(&how, &a);
+		damage_content(out->damage, &how, &a, &head);
+	}
+	if ((a.auth == AUTH_AES && nonce_next(key->nonce, nonce) < 0) ||
+	    packet_seal(key->packet, &head, nonce, a.pdu, a.len, out->answer,
 		sizeof(out->answer), &out->answer_len) < 0) {
 		out->answer_len = 0;
 		count(e, COUNT_UNSENT);
+		return;
 	}
+	if (plan->corrupt)
+		damage_datagram(
+		    out->damage, &how, &a, out->answer, &out->answer_len);
+	out->answer_id = head.key_id;
+	count_faults(e, plan);
 }
 
 /* Replays past the key's limit of an over-long request are not covered. */
@@ -190,7 +215,7 @@ decide(struct engine *e, int k, const struct engine_input *in, size_t pdu_len,
 	if (place != NULL)
 		dedup_commit(&tenant->dedup, place, in->now_ms, ttl, pdu, len,
 		    out->allowed);
-	seal(e, key, in->wall_ms, pdu, len, out);
+	seal(e, key, in, pdu, len, out);
 }
 
 static void
@@ -204,7 +229,7 @@ request(struct engine *e, int k, const struct engine_input *in,
 		ignore(e, out, COUNT_MALFORMED);
 		return;
 	}
-	if (in->lose) {
+	if (in->plan.lose) {
 		ignore(e, out, COUNT_DROPPED);
 		return;
 	}
@@ -217,7 +242,7 @@ request(struct engine *e, int k, const struct engine_input *in,
 	out->event = ENGINE_DUPLICATE;
 	out->allowed = known->allowed;
 	count(e, COUNT_DUPLICATE);
-	seal(e, key, in->wall_ms, known->pdu, known->len, out);
+	seal(e, key, in, known->pdu, known->len, out);
 }
 
 static void
@@ -230,7 +255,7 @@ report(struct engine *e, int k, const struct engine_input *in,
 		ignore(e, out, COUNT_MALFORMED);
 		return;
 	}
-	if (in->lose) {
+	if (in->plan.lose) {
 		ignore(e, out, COUNT_DROPPED);
 		return;
 	}

@@ -13,6 +13,8 @@
 #include "proto/packet.h"
 #include "proto/pdu.h"
 #include "sandbox/counters.h"
+#include "sandbox/damage.h"
+#include "sandbox/fault.h"
 #include "sandbox/keyring.h"
 #include "sandbox/state.h"
 
@@ -25,8 +27,8 @@ struct engine_input {
 	const uint8_t *bytes;
 	size_t len;
 	int64_t now_ms;  /* monotonic */
-	int64_t wall_ms; /* since the Unix epoch */
-	bool lose;       /* ignore it, as though the network had lost it */
+	int64_t wall_ms; /* since the Unix epoch, as the server sees it */
+	struct fault_plan plan;
 };
 
 enum engine_event {
@@ -46,7 +48,9 @@ struct engine_result {
 	struct pdu_rate rate;      /* ENGINE_REQUEST; its label borrows */
 	struct pdu_report report;  /* ENGINE_REPORT */
 	uint8_t answer[PACKET_MAX];
-	size_t answer_len; /* 0: silence */
+	size_t answer_len;  /* 0: silence */
+	uint64_t answer_id; /* the server_id in it */
+	enum damage damage; /* of a corrupt one */
 };
 
 /* Borrows the keyring. NULL without memory or crypto. */

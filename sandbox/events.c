@@ -222,6 +222,36 @@ add_details(json_t *line, const struct engine_result *r)
 		    json_string(state_quota_name(r->state.quota)));
 }
 
+/* What befell the answer; nothing is said where nothing did. */
+static void
+add_faults(
+    json_t *line, const struct fault_plan *plan, const struct engine_result *r)
+{
+	json_t *faults;
+
+	if (r->answer_len == 0)
+		return;
+	faults = json_object();
+	if (plan->delay_ms > 0)
+		json_object_set_new(
+		    faults, "delay_ms", json_integer(plan->delay_ms));
+	if (plan->duplicate)
+		json_object_set_new(
+		    faults, "copy_ms", json_integer(plan->copy_ms));
+	if (plan->corrupt)
+		json_object_set_new(
+		    faults, "corrupt", json_string(damage_name(r->damage)));
+	if (plan->wrong_id != 0)
+		json_object_set_new(
+		    faults, "wrong_id", events_u64(r->answer_id));
+	if (plan->rebind)
+		json_object_set_new(faults, "rebind", json_true());
+	if (json_object_size(faults) > 0)
+		json_object_set_new(line, "faults", faults);
+	else
+		json_decref(faults);
+}
+
 void
 events_datagram(struct events *ev, const struct event_source *source,
     const struct engine_result *r)
@@ -246,5 +276,6 @@ events_datagram(struct events *ev, const struct event_source *source,
 		    hex(r->head.unique_id, PACKET_UNIQUE_LEN));
 	}
 	add_details(line, r);
+	add_faults(line, source->plan, r);
 	(void)put_line(ev, ev->ledger, line);
 }

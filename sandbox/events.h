@@ -18,8 +18,9 @@ struct json_t;
 struct event_source {
 	uint32_t server; /* index in the cluster */
 	uint64_t server_id;
-	int64_t wall_ms;
+	int64_t wall_ms; /* of this host, whatever the server's clock says */
 	const struct addr *from;
+	const struct fault_plan *plan;
 };
 
 /* path NULL: no ledger; "-": standard output. NULL with errno on failure. */

@@ -10,6 +10,7 @@ sandbox_libsandbox_a_SOURCES = \
 	sandbox/cluster.c sandbox/cluster.h \
 	sandbox/command.c sandbox/command.h \
 	sandbox/counters.c sandbox/counters.h \
+	sandbox/damage.c sandbox/damage.h \
 	sandbox/dedup.c sandbox/dedup.h \
 	sandbox/dnsd.c sandbox/dnsd.h \
 	sandbox/dnsio.c sandbox/dnsio.h \
@@ -17,6 +18,7 @@ sandbox_libsandbox_a_SOURCES = \
 	sandbox/engine.c sandbox/engine.h \
 	sandbox/events.c sandbox/events.h \
 	sandbox/expmap.c sandbox/expmap.h \
+	sandbox/fault.c sandbox/fault.h \
 	sandbox/keygen.c sandbox/keygen.h \
 	sandbox/keyring.c sandbox/keyring.h \
 	sandbox/labels.c sandbox/labels.h \

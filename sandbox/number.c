@@ -2,6 +2,7 @@
 #include "sandbox/number.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,22 @@ number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 	if (errno != 0 || v < min || v > max)
 		return RLA_EINVAL;
 	*out = v;
+	return 0;
+}
+
+int
+number_signed(const char *text, int64_t min, int64_t max, int64_t *out)
+{
+	bool minus = text[0] == '-';
+	uint64_t v;
+	int64_t signed_v;
+
+	if (number_parse(text + minus, 0, INT64_MAX, &v) < 0)
+		return RLA_EINVAL;
+	signed_v = minus ? -(int64_t)v : (int64_t)v;
+	if (signed_v < min || signed_v > max)
+		return RLA_EINVAL;
+	*out = signed_v;
 	return 0;
 }
 

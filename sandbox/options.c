@@ -31,9 +31,14 @@ enum option_id {
 	OPT_TOLERANCE,
 	OPT_STDIN,
 	OPT_SERVER,
-	OPT_DROP,
-	OPT_DELAY,
 };
+
+/* And one for each fault, from here on. */
+#define OPT_FAULT 512
+#define FAULT_OPTION(id, name, kind, help) \
+	{name, required_argument, NULL, OPT_FAULT + (id)},
+#define FAULT_HELP(id, name, kind, help) help
+#define FAULT_LINES                      FAULTS(FAULT_HELP)
 
 static const struct option long_options[] = {
     {"key-file", required_argument, NULL, OPT_KEY_FILE},
@@ -48,10 +53,9 @@ static const struct option long_options[] = {
     {"clock-tolerance", required_argument, NULL, OPT_TOLERANCE},
     {"stdin", no_argument, NULL, OPT_STDIN},
     {"server", required_argument, NULL, OPT_SERVER},
-    {"drop", required_argument, NULL, OPT_DROP},
-    {"delay", required_argument, NULL, OPT_DELAY},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
+    FAULTS(FAULT_OPTION) /* each ends with a comma */
     {NULL, 0, NULL, 0},
 };
 
@@ -94,13 +98,10 @@ options_help(void)
 	       "  -h, --help            this text\n"
 	       "  -V, --version         the version\n"
 	       "\n"
-	       "Faults, of every server or of the one last named:\n"
+	       "Faults, of every server or of the one last named; P is a "
+	       "probability:\n"
 	       "  --server I            the faults that follow are server I's; "
-	       "0 is the oldest\n"
-	       "  --drop P              ignore a valid datagram with this "
-	       "probability\n"
-	       "  --delay MS            hold every answer back so long\n"
-	       "\n"
+	       "0 is the oldest\n" FAULT_LINES "\n"
 	       "rl-sandbox keygen --help tells how to make keys.\n";
 }
 
@@ -179,37 +180,19 @@ set_server(struct parse *p, const char *text)
 	return 0;
 }
 
-/* The servers whose faults an option sets: *first up to the result. */
-static size_t
-fault_range(const struct parse *p, size_t *first)
-{
-	*first = p->server == ALL_SERVERS ? 0 : p->server;
-	return p->server == ALL_SERVERS ? CLUSTER_MAX : p->server + 1;
-}
-
+/* Of the server that was named before, or of all of them. */
 static int
-set_drop(struct parse *p, const char *text)
+set_fault(struct parse *p, enum fault fault, const char *text)
 {
-	size_t i, end = fault_range(p, &i);
+	size_t i = p->server == ALL_SERVERS ? 0 : p->server;
+	size_t end = p->server == ALL_SERVERS ? CLUSTER_MAX : i + 1;
 	double v;
 
-	if (number_probability(text, &v) < 0)
-		return bad(p, "--drop %s: not a number from 0 to 1", text);
+	if (fault_parse(fault, text, &v) < 0)
+		return bad(p, "--%s %s: %s", fault_name(fault), text,
+		    fault_refusal(fault));
 	for (; i < end; i++)
-		p->o->faults[i].drop = v;
-	return 0;
-}
-
-static int
-set_delay(struct parse *p, const char *text)
-{
-	size_t i, end = fault_range(p, &i);
-	uint64_t v;
-
-	if (number(p, "delay", text, 0, SERVER_MAX_DELAY, &v) < 0)
-		return RLA_EINVAL;
-	for (; i < end; i++)
-		p->o->faults[i].delay_ms = (uint32_t)v;
+		p->o->faults[i].values[fault] = v;
 	return 0;
 }
 
@@ -250,6 +233,8 @@ apply(struct parse *p, int id, const char *arg)
 {
 	struct options *o = p->o;
 
+	if (id >= OPT_FAULT)
+		return set_fault(p, (enum fault)(id - OPT_FAULT), arg);
 	switch ((enum option_id)id) {
 	case OPT_KEY_FILE:
 		return add_key_file(p, arg);
@@ -281,10 +266,6 @@ apply(struct parse *p, int id, const char *arg)
 		return 0;
 	case OPT_SERVER:
 		return set_server(p, arg);
-	case OPT_DROP:
-		return set_drop(p, arg);
-	case OPT_DELAY:
-		return set_delay(p, arg);
 	}
 	return bad(p, "unknown option");
 }

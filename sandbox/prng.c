@@ -27,3 +27,10 @@ prng_chance(struct prng *p, double probability)
 	/* 53 bits: a double in [0, 1), so that 1 is always and 0 never. */
 	return (double)(prng_next(p) >> 11) * 0x1p-53 < probability;
 }
+
+uint32_t
+prng_below(struct prng *p, uint32_t n)
+{
+	/* The bias of 2^-32 n is nothing to a test. */
+	return (uint32_t)(prng_next(p) % n);
+}

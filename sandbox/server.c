@@ -15,7 +15,6 @@
 #include "proto/err.h"
 #include "sandbox/engine.h"
 #include "sandbox/events.h"
-#include "sandbox/prng.h"
 
 #define BATCH       32
 #define MAX_BATCHES 4
@@ -43,7 +42,7 @@ struct delayed {
 struct server {
 	struct server_setup setup;
 	struct engine *engine;
-	struct prng prng;
+	struct fault_dice dice;
 	bool running;
 	struct socket_slot slots[SERVER_MAX_ADDRS];
 	struct addr addrs[SERVER_MAX_ADDRS];
@@ -117,7 +116,7 @@ on_delay(evutil_socket_t fd, short what, void *arg)
 	arm_delay_timer(s, now);
 }
 
-/* The delay can change at run time, so a later answer may be due earlier. */
+/* A later answer may be due earlier: by its jitter, or another delay. */
 static void
 queue_delayed(struct server *s, struct delayed *d)
 {
@@ -135,7 +134,7 @@ queue_delayed(struct server *s, struct delayed *d)
 /* Returns 0, RLA_EBUSY or RLA_ENOMEM. */
 static int
 delay_answer(struct socket_slot *slot, const struct engine_result *r,
-    const struct addr *to, int64_t now_ms)
+    const struct addr *to, int64_t now_ms, uint32_t delay_ms)
 {
 	struct server *s = slot->server;
 	struct delayed *d;
@@ -146,7 +145,7 @@ delay_answer(struct socket_slot *slot, const struct engine_result *r,
 	if (d == NULL)
 		return RLA_ENOMEM;
 	d->slot = slot;
-	d->due_ms = now_ms + s->setup.faults.delay_ms;
+	d->due_ms = now_ms + delay_ms;
 	d->to = *to;
 	d->len = r->answer_len;
 	memcpy(d->bytes, r->answer, r->answer_len);
@@ -157,28 +156,42 @@ delay_answer(struct socket_slot *slot, const struct engine_result *r,
 }
 
 static void
+answer(struct socket_slot *slot, const struct addr *to, int64_t now_ms,
+    uint32_t delay_ms)
+{
+	const struct engine_result *r = &slot->server->result;
+
+	if (delay_ms == 0)
+		send_answer(slot, r->answer, r->answer_len, to);
+	else if (delay_answer(slot, r, to, now_ms, delay_ms) < 0)
+		engine_counters(slot->server->engine)->values[COUNT_UNSENT]++;
+}
+
+static void
 handle(struct socket_slot *slot, const uint8_t *bytes, size_t len,
     const struct addr *from)
 {
 	struct server *s = slot->server;
-	struct engine_input in = {.bytes = bytes,
-	    .len = len,
-	    .now_ms = clock_ms(CLOCK_MONOTONIC),
-	    .wall_ms = clock_ms(CLOCK_REALTIME),
-	    .lose = prng_chance(&s->prng, s->setup.faults.drop)};
+	const struct faults *faults = &s->setup.faults;
+	struct engine_input in = {
+	    .bytes = bytes, .len = len, .now_ms = clock_ms(CLOCK_MONOTONIC)};
 	struct event_source source = {.server = s->setup.index,
 	    .server_id = s->setup.server_id,
-	    .wall_ms = in.wall_ms,
-	    .from = from};
+	    .wall_ms = clock_ms(CLOCK_REALTIME),
+	    .from = from,
+	    .plan = &in.plan};
 
+	in.wall_ms = source.wall_ms + fault_clock_ms(faults);
+	fault_roll(&s->dice, faults, &in.plan);
 	engine_handle(s->engine, &in, &s->result);
 	events_datagram(s->setup.events, &source, &s->result);
 	if (s->result.answer_len == 0)
 		return;
-	if (s->setup.faults.delay_ms == 0)
-		send_answer(slot, s->result.answer, s->result.answer_len, from);
-	else if (delay_answer(slot, &s->result, from, in.now_ms) < 0)
-		engine_counters(s->engine)->values[COUNT_UNSENT]++;
+	answer(slot, from, in.now_ms, in.plan.delay_ms);
+	if (!in.plan.duplicate)
+		return;
+	engine_counters(s->engine)->values[COUNT_SENT_TWICE]++;
+	answer(slot, from, in.now_ms, in.plan.copy_ms);
 }
 
 static int
@@ -290,7 +303,7 @@ server_new(const struct server_setup *setup)
 		return NULL;
 	s->setup = *setup;
 	TAILQ_INIT(&s->delayed);
-	prng_init(&s->prng, setup->seed, setup->index);
+	fault_dice_init(&s->dice, setup->seed, setup->index);
 	for (i = 0; i < setup->addr_count; i++) {
 		s->slots[i].server = s;
 		s->slots[i].fd = -1;
@@ -356,15 +369,9 @@ server_running(const struct server *s)
 }
 
 void
-server_set_drop(struct server *s, double probability)
+server_set_fault(struct server *s, enum fault fault, double value)
 {
-	s->setup.faults.drop = probability;
-}
-
-void
-server_set_delay(struct server *s, uint32_t ms)
-{
-	s->setup.faults.delay_ms = ms;
+	s->setup.faults.values[fault] = value;
 }
 
 uint64_t

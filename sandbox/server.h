@@ -12,21 +12,16 @@
 
 #include "sandbox/addr.h"
 #include "sandbox/counters.h"
+#include "sandbox/fault.h"
 #include "sandbox/keyring.h"
 
 #define SERVER_MAX_ADDRS 4
-#define SERVER_MAX_DELAY 60000 /* ms */
 /* Most delayed answers under way; one more is not sent. */
 #define SERVER_MAX_DELAYED 65536
 
 struct event_base;
 struct events;
 struct server;
-
-struct faults {
-	double drop;       /* probability that a valid datagram is ignored */
-	uint32_t delay_ms; /* before each answer */
-};
 
 struct server_setup {
 	struct event_base *base; /* borrowed, as are the next two */
@@ -53,8 +48,8 @@ void server_free(struct server *s);
 int server_start(struct server *s, struct addr *failed);
 void server_stop(struct server *s);
 bool server_running(const struct server *s);
-void server_set_drop(struct server *s, double probability);
-void server_set_delay(struct server *s, uint32_t ms);
+/* From the next datagram on; the value is in the range of the fault. */
+void server_set_fault(struct server *s, enum fault fault, double value);
 uint64_t server_id(const struct server *s);
 const struct addr *server_addrs(const struct server *s, size_t *count);
 const struct counters *server_counters(const struct server *s);

@@ -22,7 +22,8 @@ static struct pdu_rate req;
 static int64_t now_ms;
 static uint64_t stamp;
 static uint8_t unique[16];
-static bool mgmt, lose;
+static bool mgmt;
+static struct fault_plan plan; /* of every datagram */
 
 static struct credential
 credential_of(uint64_t key_id, enum auth_type auth, enum key_format format)
@@ -61,7 +62,8 @@ setup(void)
 	memset(unique, 0xC2, sizeof unique);
 	stamp = WALL;
 	now_ms = 0;
-	mgmt = lose = false;
+	mgmt = false;
+	plan = (struct fault_plan){0};
 }
 
 static void
@@ -80,7 +82,7 @@ counted(enum counter c)
 static void
 handle(const uint8_t *bytes, size_t len)
 {
-	struct engine_input in = {bytes, len, now_ms, WALL, lose};
+	struct engine_input in = {bytes, len, now_ms, WALL, plan};
 
 	engine_handle(engine, &in, &result);
 }
@@ -114,10 +116,11 @@ make_request(int k, uint8_t out[PACKET_MAX])
 	return seal_pdu(k, pdu, len, out);
 }
 
+/* The label of the result borrows the datagram. */
 static void
 send_request(int k)
 {
-	uint8_t bytes[PACKET_MAX];
+	static uint8_t bytes[PACKET_MAX];
 
 	handle(bytes, make_request(k, bytes));
 }
@@ -135,10 +138,11 @@ open_answer(int k)
 	ck_assert_uint_gt(result.answer_len, 0);
 	ck_assert_int_eq(
 	    packet_peek(result.answer, result.answer_len, &view), 0);
-	ck_assert_uint_eq(view.head.key_id, SERVER_ID);
+	ck_assert_uint_eq(view.head.key_id, SERVER_ID ^ plan.wrong_id);
+	ck_assert_uint_eq(view.head.key_id, result.answer_id);
 	ck_assert_mem_eq(view.head.unique_id, unique, sizeof unique);
 	ck_assert_uint_eq(view.head.time_stamp, WALL);
-	ck_assert(view.head.keep_port);
+	ck_assert_int_eq(view.head.keep_port, !plan.rebind);
 	ck_assert(!view.head.mgmt);
 	ck_assert_int_eq(packet_open(ring.keys[k].packet, &view, scratch,
 			     sizeof scratch, &pdu, &len),
@@ -163,7 +167,8 @@ nothing_was_consumed(int k)
 {
 	unique[0]++;
 	stamp = WALL;
-	mgmt = lose = false;
+	mgmt = false;
+	plan = (struct fault_plan){0};
 	send_request(k);
 	ck_assert_int_eq(result.event, ENGINE_REQUEST);
 	ck_assert_uint_eq(open_answer(k).resources[0].limit, 4);
@@ -368,11 +373,82 @@ END_TEST
 
 START_TEST(a_lost_datagram_changes_nothing)
 {
-	lose = true;
+	plan.lose = true;
+	plan.corrupt = plan.rebind = true; /* of an answer that is not */
+	plan.wrong_id = 1;
 	send_request(2);
 	ignored_as(COUNT_DROPPED);
-	lose = false;
+	ck_assert_uint_eq(counted(COUNT_CORRUPTED), 0);
+	ck_assert_uint_eq(counted(COUNT_REBIND_ASKED), 0);
+	ck_assert_uint_eq(counted(COUNT_WRONG_ID), 0);
 	nothing_was_consumed(2);
+}
+END_TEST
+
+/*
+ * A faulty answer to a first request and to its replay; what the request did
+ * is done, once.
+ */
+START_TEST(a_wrong_id_is_well_authenticated)
+{
+	plan.wrong_id = 0x2A0001;
+	send_request(_i);
+	ck_assert_int_eq(result.event, ENGINE_REQUEST);
+	ck_assert_uint_eq(result.answer_id, SERVER_ID ^ 0x2A0001);
+	ck_assert_uint_eq(open_answer(_i).resources[0].limit, 4);
+	send_request(_i);
+	ck_assert_int_eq(result.event, ENGINE_DUPLICATE);
+	ck_assert_uint_eq(open_answer(_i).resources[0].limit, 4);
+	ck_assert_uint_eq(counted(COUNT_WRONG_ID), 2);
+	plan.wrong_id = 0;
+	send_request(_i);
+	ck_assert_uint_eq(result.answer_id, SERVER_ID);
+	ck_assert_uint_eq(open_answer(_i).resources[0].limit, 4);
+	ck_assert_uint_eq(counted(COUNT_WRONG_ID), 2);
+	ck_assert_uint_eq(counted(COUNT_REQUEST), 1);
+}
+END_TEST
+
+START_TEST(a_rebind_is_asked_for)
+{
+	plan.rebind = true;
+	send_request(_i);
+	ck_assert_uint_eq(open_answer(_i).resources[0].limit, 4);
+	send_request(_i);
+	ck_assert_int_eq(result.event, ENGINE_DUPLICATE);
+	(void)open_answer(_i);
+	ck_assert_uint_eq(counted(COUNT_REBIND_ASKED), 2);
+	plan.rebind = false;
+	send_request(_i);
+	(void)open_answer(_i);
+	ck_assert_uint_eq(counted(COUNT_REBIND_ASKED), 2);
+}
+END_TEST
+
+/* Damage is done to what is sent, never to what is remembered. */
+START_TEST(a_corrupt_answer_is_remembered_whole)
+{
+	uint8_t first[PACKET_MAX];
+	size_t first_len;
+
+	for (plan.damage = 0; plan.damage < 100; plan.damage++) {
+		unique[1]++;
+		req.resources[0].limit = 1000;
+		plan.corrupt = true;
+		send_request(_i);
+		ck_assert_int_eq(result.event, ENGINE_REQUEST);
+		first_len = result.answer_len;
+		memcpy(first, result.answer, first_len);
+		plan.corrupt = false;
+		send_request(_i);
+		ck_assert_int_eq(result.event, ENGINE_DUPLICATE);
+		ck_assert_uint_eq(
+		    open_answer(_i).resources[0].limit, 4 * (plan.damage + 1));
+		ck_assert(first_len != result.answer_len ||
+			  memcmp(first, result.answer, first_len) != 0);
+	}
+	ck_assert_uint_eq(counted(COUNT_CORRUPTED), 100);
+	ck_assert_uint_eq(counted(COUNT_REQUEST), 100);
 }
 END_TEST
 
@@ -478,7 +554,7 @@ START_TEST(reports_reach_guards)
 	ck_assert(!result.allowed);
 	ck_assert_uint_eq(open_answer(2).guards[0].current_ms, 250);
 	ck_assert_uint_eq(counted(COUNT_DENIED), 1);
-	lose = true;
+	plan.lose = true;
 	handle(bytes, seal_pdu(2, pdu, len, bytes));
 	ck_assert_int_eq(result.reason, COUNT_DROPPED);
 }
@@ -655,6 +731,9 @@ main(void)
 	tcase_add_test(tc, a_time_within_the_tolerance_is_fine);
 	tcase_add_test(tc, a_management_flag_is_ignored);
 	tcase_add_test(tc, a_lost_datagram_changes_nothing);
+	tcase_add_loop_test(tc, a_wrong_id_is_well_authenticated, 0, 3);
+	tcase_add_loop_test(tc, a_rebind_is_asked_for, 0, 3);
+	tcase_add_loop_test(tc, a_corrupt_answer_is_remembered_whole, 0, 3);
 	tcase_add_test(tc, zero_tokens_are_malformed);
 	tcase_add_test(tc, a_mismatch_is_ignored_and_not_remembered);
 	tcase_add_test(tc, other_pdus_are_malformed);

@@ -40,7 +40,7 @@ parse(const char *line)
 START_TEST(defaults)
 {
 	char address[ADDR_TEXT_MAX];
-	size_t i;
+	size_t i, f;
 
 	ck_assert_int_eq(parse("rl-sandbox --key-file k"), OPTIONS_RUN);
 	ck_assert_uint_eq(opt.key_count, 1);
@@ -55,10 +55,9 @@ START_TEST(defaults)
 	ck_assert_ptr_null(opt.events);
 	ck_assert_uint_eq(opt.dns_ttl_s, 60);
 	ck_assert_uint_eq(opt.tolerance_ms, 30000);
-	for (i = 0; i < CLUSTER_MAX; i++) {
-		ck_assert(opt.faults[i].drop == 0);
-		ck_assert_uint_eq(opt.faults[i].delay_ms, 0);
-	}
+	for (i = 0; i < CLUSTER_MAX; i++)
+		for (f = 0; f < FAULT_COUNT; f++)
+			ck_assert(opt.faults[i].values[f] == 0);
 }
 END_TEST
 
@@ -87,6 +86,12 @@ START_TEST(everything_at_once)
 }
 END_TEST
 
+static double
+fault(size_t server, enum fault f)
+{
+	return opt.faults[server].values[f];
+}
+
 /* The order of the options decides whose faults they are. */
 START_TEST(faults_follow_the_server_before_them)
 {
@@ -94,12 +99,38 @@ START_TEST(faults_follow_the_server_before_them)
 	    parse("rl-sandbox --key-file k --cluster 3 --drop 0.25 --delay 7 "
 		  "--server 0 --drop 1 --server 2 --delay 0 --drop 0"),
 	    OPTIONS_RUN);
-	ck_assert(opt.faults[0].drop == 1);
-	ck_assert(opt.faults[1].drop == 0.25);
-	ck_assert(opt.faults[2].drop == 0);
-	ck_assert_uint_eq(opt.faults[0].delay_ms, 7);
-	ck_assert_uint_eq(opt.faults[1].delay_ms, 7);
-	ck_assert_uint_eq(opt.faults[2].delay_ms, 0);
+	ck_assert(fault(0, FAULT_DROP) == 1);
+	ck_assert(fault(1, FAULT_DROP) == 0.25);
+	ck_assert(fault(2, FAULT_DROP) == 0);
+	ck_assert(fault(0, FAULT_DELAY) == 7);
+	ck_assert(fault(1, FAULT_DELAY) == 7);
+	ck_assert(fault(2, FAULT_DELAY) == 0);
+}
+END_TEST
+
+/* Each option of the table sets its own fault, of its own server. */
+START_TEST(every_fault_is_an_option)
+{
+	const char *value = _i == FAULT_CLOCK_OFFSET ? "-5000" : "1";
+	char line[256];
+	size_t i, f;
+
+	snprintf(line, sizeof line,
+	    "rl-sandbox --key-file k --cluster 2 --server 1 --%s %s",
+	    fault_name((enum fault)_i), value);
+	ck_assert_msg(parse(line) == OPTIONS_RUN, "%s: %s", line, why);
+	for (i = 0; i < CLUSTER_MAX; i++)
+		for (f = 0; f < FAULT_COUNT; f++)
+			ck_assert((fault(i, (enum fault)f) == atof(value)) ==
+				  (i == 1 && f == (size_t)_i));
+	snprintf(line, sizeof line, "\n  --%s ", fault_name((enum fault)_i));
+	ck_assert_ptr_nonnull(strstr(options_help(), line));
+	snprintf(line, sizeof line, "rl-sandbox --key-file k --%s",
+	    fault_name((enum fault)_i));
+	ck_assert_int_eq(parse(line), OPTIONS_BAD);
+	snprintf(line, sizeof line, "--%s: needs a value",
+	    fault_name((enum fault)_i));
+	ck_assert_str_eq(why, line);
 }
 END_TEST
 
@@ -110,7 +141,6 @@ START_TEST(help_and_version)
 	ck_assert_int_eq(parse("rl-sandbox -V"), OPTIONS_VERSION);
 	ck_assert_int_eq(parse("rl-sandbox --version"), OPTIONS_VERSION);
 	ck_assert_ptr_nonnull(strstr(options_help(), "NOT a production"));
-	ck_assert_ptr_null(strstr(options_help(), "corrupt"));
 }
 END_TEST
 
@@ -121,7 +151,8 @@ static const struct {
     {"rl-sandbox", "--key-file is missing"},
     {"rl-sandbox --key-file", "--key-file: needs a value"},
     {"rl-sandbox --key-file k extra", "extra"},
-    {"rl-sandbox --key-file k --corrupt 1", "--corrupt"},
+    {"rl-sandbox --key-file k --scramble 1", "--scramble"},
+    {"rl-sandbox --key-file k --d 1", "--d"}, /* of several */
     {"rl-sandbox --key-file k -x", "-x: no such option"},
     {"rl-sandbox --key-file k -xV", "-x: no such option"},
     {"rl-sandbox --key-file k --stdin=1", "--stdin=1: takes no value"},
@@ -146,7 +177,24 @@ static const struct {
     {"rl-sandbox --key-file k --server 1 --drop 1 --server 0", "--server 1"},
     {"rl-sandbox --key-file k --drop 2", "--drop 2"},
     {"rl-sandbox --key-file k --drop inf", "--drop inf"},
-    {"rl-sandbox --key-file k --delay 60001", "--delay 60001"},
+    {"rl-sandbox --key-file k --delay 60001",
+	"--delay 60001: not a number from 0 to 60000"},
+    {"rl-sandbox --key-file k --jitter 0.5", "--jitter 0.5"},
+    {"rl-sandbox --key-file k --jitter -1", "--jitter -1"},
+    {"rl-sandbox --key-file k --duplicate 1.5", "--duplicate 1.5"},
+    {"rl-sandbox --key-file k --corrupt yes",
+	"--corrupt yes: not a number from 0 to 1"},
+    {"rl-sandbox --key-file k --wrong-id 7", "--wrong-id 7"},
+    {"rl-sandbox --key-file k --rebind -0.1", "--rebind -0.1"},
+    {"rl-sandbox --key-file k --server 1 --rebind 1", "--server 1"},
+    {"rl-sandbox --key-file k --clock-offset 4294967296",
+	"--clock-offset 4294967296: not a number from -4294967295 to "
+	"4294967295"},
+    {"rl-sandbox --key-file k --clock-offset -4294967296", "--clock-offset"},
+    {"rl-sandbox --key-file k --clock-offset +1", "--clock-offset +1"},
+    {"rl-sandbox --key-file k --clock-offset --1", "--clock-offset --1"},
+    {"rl-sandbox --key-file k --clock-offset -", "--clock-offset -"},
+    {"rl-sandbox --key-file k --clock-offset 1s", "--clock-offset 1s"},
     {"rl-sandbox --key-file k --dns-ttl 604801", "--dns-ttl 604801"},
 };
 
@@ -251,6 +299,7 @@ main(void)
 	tcase_add_test(tc, defaults);
 	tcase_add_test(tc, everything_at_once);
 	tcase_add_test(tc, faults_follow_the_server_before_them);
+	tcase_add_loop_test(tc, every_fault_is_an_option, 0, FAULT_COUNT);
 	tcase_add_test(tc, help_and_version);
 	tcase_add_loop_test(tc, bad_options_are_named, 0,
 	    (int)(sizeof bad_lines / sizeof bad_lines[0]));
