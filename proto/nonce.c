@@ -8,15 +8,17 @@
  * 64 bits, so the last counter of a prefix cannot be mistaken for its first.
  * Zeroed memory is a generator without a prefix: that is how a forked child
  * sees it.
+ *
+ * Prefixes come from the kernel, for the reason that random.h gives.
  */
 #include "proto/nonce.h"
 
 #include <assert.h>
-#include <openssl/rand.h>
 #include <stdbool.h>
 
 #include "proto/err.h"
 #include "proto/forkpage.h"
+#include "proto/random.h"
 #include "proto/writer.h"
 
 #define PREFIX_LEN 8
@@ -31,7 +33,7 @@ static int
 draw_prefix(struct nonce *n)
 {
 	n->drawn = false;
-	if (RAND_bytes(n->prefix, PREFIX_LEN) != 1)
+	if (random_fresh(n->prefix, PREFIX_LEN) != 0)
 		return RLA_ECRYPTO;
 	n->next = 0;
 	n->drawn = true;

@@ -6,9 +6,10 @@
  */
 #include "proto/random.h"
 
+#include <errno.h>
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "proto/err.h"
 #include "proto/forkpage.h"
@@ -32,16 +33,35 @@ random_pool_free(struct random_pool *pool)
 	forkpage_free(pool, sizeof *pool);
 }
 
+/* More than 256 bytes may come in parts. */
+int
+random_fresh(void *out, size_t len)
+{
+	uint8_t *at = out;
+	ssize_t n;
+
+	while (len > 0) {
+		n = getrandom(at, len, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return RLA_ECRYPTO;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 int
 random_bytes(struct random_pool *pool, void *out, size_t len)
 {
 	uint8_t *fresh;
 
 	if (len > POOL_LEN)
-		return RAND_bytes_ex(NULL, out, len, 0) == 1 ? 0 : RLA_ECRYPTO;
+		return random_fresh(out, len);
 	if (len > pool->left) {
 		pool->left = 0;
-		if (RAND_bytes(pool->bytes, POOL_LEN) != 1)
+		if (random_fresh(pool->bytes, POOL_LEN) != 0)
 			return RLA_ECRYPTO;
 		pool->left = POOL_LEN;
 	}

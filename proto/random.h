@@ -1,12 +1,17 @@
 /*
- * Random bytes from the crypto library, drawn in bulk: RAND_bytes costs about
- * a microsecond, a request id may not.
+ * Random bytes from the kernel, drawn in bulk: a system call for each request
+ * id would cost too much. The crypto library's generator is not used: a fork
+ * copies it, and it notices that by the process id, so that two children that
+ * are both number 1, each of a pid namespace of its own, would draw the same.
  */
 #ifndef PROTO_RANDOM_H
 #define PROTO_RANDOM_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* From the kernel, at once. Returns 0 or RLA_ECRYPTO. */
+int random_fresh(void *out, size_t len);
 
 struct random_pool;
 
