@@ -63,6 +63,7 @@ enum wire_type {
 	W_WAIT = 0x0040,
 	W_STATUS = 0x0041,
 	W_SERVERS = 0x0042,
+	W_POLICY = 0x0043,
 	W_QUIT = 0x0060,
 	W_WELCOME = 0x8001,
 	W_DECISION = 0x8010,
@@ -2044,6 +2045,25 @@ rl_wait(struct rl_client *client, uint32_t timeout_ms)
 	return call_status(client, &call);
 }
 
+static bool
+document_type(const char *what, enum wire_type *type)
+{
+	static const struct {
+		const char *name;
+		enum wire_type type;
+	} rows[] = {
+	    {"status", W_STATUS}, {"servers", W_SERVERS}, {"policy", W_POLICY}};
+	size_t i;
+
+	for (i = 0; what != NULL && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(what, rows[i].name) == 0) {
+			*type = rows[i].type;
+			return true;
+		}
+	}
+	return false;
+}
+
 int
 rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
     char **json)
@@ -2055,13 +2075,9 @@ rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
 	if (json != NULL)
 		*json = NULL;
 	call = call_init(client, KIND_QUERY, timeout_ms);
-	if (json != NULL && what != NULL && strcmp(what, "status") == 0)
-		call.type = W_STATUS;
-	else if (json != NULL && what != NULL && strcmp(what, "servers") == 0)
-		call.type = W_SERVERS;
-	else {
-		say(client,
-		    json == NULL ? "json: NULL" : "what: status or servers");
+	if (json == NULL || !document_type(what, &call.type)) {
+		say(client, json == NULL ? "json: NULL"
+					 : "what: status, servers or policy");
 		return RL_EINVAL;
 	}
 	status = call_status(client, &call);

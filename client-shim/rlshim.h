@@ -195,7 +195,8 @@ int rl_ping(
     struct rl_client *client, uint32_t timeout_ms, uint64_t *round_trip_us);
 /* Waits until the agent can decide. */
 int rl_wait(struct rl_client *client, uint32_t timeout_ms);
-/* what: "status" or "servers". *json is malloc()ed, NUL-terminated, yours. */
+/* what: "status", "servers" or "policy". *json is malloc()ed, NUL-terminated,
+ * yours. */
 int rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
     char **json);
 /* what: "quit". Only on the agent's control socket. */

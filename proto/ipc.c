@@ -28,6 +28,7 @@ static const struct message {
     {IPC_WAIT, "wait"},
     {IPC_STATUS, "status"},
     {IPC_SERVERS, "servers"},
+    {IPC_POLICY, "policy"},
     {IPC_QUIT, "quit"},
 
     {IPC_WELCOME, "welcome"},

@@ -48,6 +48,7 @@ enum ipc_type {
 	IPC_WAIT = 0x0040,
 	IPC_STATUS = 0x0041,
 	IPC_SERVERS = 0x0042,
+	IPC_POLICY = 0x0043,
 	IPC_QUIT = 0x0060, /* control socket only */
 	IPC_WELCOME = 0x8001,
 	IPC_DECISION = 0x8010,
@@ -320,7 +321,7 @@ int ipc_dec_report(struct reader *r, struct ipc_report *out);
 int ipc_dec_report_adhoc(struct reader *r, struct ipc_report_adhoc *out);
 int ipc_dec_ping(struct reader *r, struct ipc_ping *out);
 int ipc_dec_wait(struct reader *r, struct ipc_wait *out);
-int ipc_dec_empty(struct reader *r); /* CANCEL, STATUS, SERVERS, QUIT */
+int ipc_dec_empty(struct reader *r); /* CANCEL, STATUS, ..., QUIT */
 
 /*
  * Encoders write a whole frame with its head. Return 0 or RLA_ETOOBIG (the

@@ -1,6 +1,6 @@
 /*
- * Bytes choose a policy and the life of one operation; the oracle predicts
- * every step of it. Any disagreement is a crash.
+ * Bytes choose a policy, who is suspected and the life of one operation; the
+ * oracle predicts every step of it. Any disagreement is a crash.
  */
 #include "tests/unit/policy_oracle.h"
 

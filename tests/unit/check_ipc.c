@@ -46,6 +46,7 @@ decode(uint16_t type, struct reader *r, union decoded *out)
 	case IPC_CANCEL:
 	case IPC_STATUS:
 	case IPC_SERVERS:
+	case IPC_POLICY:
 	case IPC_QUIT:
 		return ipc_dec_empty(r);
 	default:

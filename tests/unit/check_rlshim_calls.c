@@ -144,6 +144,8 @@ script_documents(struct fake *f)
 	fake_document(f, conn, id, ":1}", false);
 	id = fake_read(f, conn, IPC_SERVERS)->head.id;
 	fake_document(f, conn, id, "", false);
+	id = fake_read(f, conn, IPC_POLICY)->head.id;
+	fake_document(f, conn, id, "{}", false);
 	id = fake_read(f, conn, IPC_SERVERS)->head.id;
 	fake_done(f, conn, id, IPC_REASON_UNAUTHORISED, "no");
 	id = fake_read(f, conn, IPC_SERVERS)->head.id;
@@ -160,6 +162,9 @@ START_TEST(documents)
 	free(json);
 	ck_assert_int_eq(rl_query(client, "servers", 0, &json), RL_OK);
 	ck_assert_str_eq(json, "");
+	free(json);
+	ck_assert_int_eq(rl_query(client, "policy", 0, &json), RL_OK);
+	ck_assert_str_eq(json, "{}");
 	free(json);
 	ck_assert_int_eq(rl_query(client, "servers", 0, &json), RL_EREFUSED);
 	ck_assert_ptr_null(json);

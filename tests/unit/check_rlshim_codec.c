@@ -173,6 +173,8 @@ send_vector(uint8_t *buf, const json_t *vector)
 		return enc_empty(buf, W_STATUS, id);
 	if (strcmp(type, "servers") == 0)
 		return enc_empty(buf, W_SERVERS, id);
+	if (strcmp(type, "policy") == 0)
+		return enc_empty(buf, W_POLICY, id);
 	ck_assert_str_eq(type, "quit");
 	return enc_empty(buf, W_QUIT, id);
 }

@@ -17,7 +17,7 @@ TYPES = {
     "hello": 0x0001, "check": 0x0010, "check-adhoc": 0x0011,
     "cancel": 0x0012, "report": 0x0020, "report-adhoc": 0x0021,
     "ping": 0x0030, "wait": 0x0040, "status": 0x0041, "servers": 0x0042,
-    "quit": 0x0060,
+    "policy": 0x0043, "quit": 0x0060,
     "welcome": 0x8001, "decision": 0x8010, "reported": 0x8020,
     "pong": 0x8030, "document": 0x8041, "go-away": 0x8050, "done": 0x8060,
     "error": 0x807F,
@@ -169,8 +169,8 @@ BUILD = {
     "hello": hello, "check": check, "check-adhoc": check_adhoc,
     "cancel": empty, "report": report, "report-adhoc": report_adhoc,
     "ping": ping, "wait": wait, "status": empty, "servers": empty,
-    "quit": empty, "welcome": welcome, "decision": decision,
-    "reported": reported, "pong": ping, "document": document,
+    "policy": empty, "quit": empty, "welcome": welcome,
+    "decision": decision, "reported": reported, "pong": ping, "document": document,
     "go-away": go_away, "done": done, "error": error,
 }
 WIDE = {"age_us", "generation", "server_id", "elapsed_us", "last_id"}
@@ -303,6 +303,7 @@ def valid_client():
     good("wait-not", "wait", 22, timeout_ms=0)
     good("status", "status", 23)
     good("servers", "servers", 24)
+    good("policy", "policy", 31)
     good("quit", "quit", 25)
     good("status-unknown-flags", "status", 26, flags=0xFFFE)
 
@@ -451,7 +452,7 @@ def malformed_client():
         frame("check-adhoc", 1,
               check_adhoc(guards=[dict(gone, name="t" * 256)])))
 
-    for kind in ("cancel", "status", "servers", "quit"):
+    for kind in ("cancel", "status", "servers", "policy", "quit"):
         bad(kind + "-with-payload", sender, "malformed",
             frame(kind, 1, b"\0"))
     bad("report-cut", sender, "short", frame("report", 1, u32(1)))
