@@ -25,7 +25,12 @@ rlctl_SOURCES = \
 	client-shim/rlctl_agent.c \
 	client-shim/rlctl_check.c \
 	client-shim/rlctl_key.c \
+	client-shim/rlctl_policy.c client-shim/rlctl_policy.h \
+	client-shim/rlctl_policy_print.c \
+	client-shim/rlctl_policy_read.c \
 	client-shim/rlctl_print.c \
+	client-shim/rlctl_servers.c client-shim/rlctl_servers.h \
+	client-shim/rlctl_servers_table.c \
 	client-shim/rlctl_spec.c client-shim/rlctl_spec.h
 rlctl_LDFLAGS = $(AM_LDFLAGS) -static
 rlctl_LDADD = client-shim/librlshim.la daemon/core/libcore.a $(PROTO_LIBS) \

@@ -23,6 +23,8 @@ static const char usage[] =
     "  report TRACKER MS [--key K] [--tenant T]\n"
     "  report --tracker NAME:TTL:MAX:BUF:MIN MS [--tenant T]\n"
     "  status | servers       what the agent does and knows\n"
+    "  policy [TENANT] [--rtt MS] [--loss P]\n"
+    "                         its rounds and deadlines, and an estimate\n"
     "  wait [--timeout MS]    until a decision is possible\n"
     "  quit                   ends the agent; asks its control socket\n"
     "  key show [FILE]        what is in a key, without the secret\n"
@@ -44,6 +46,7 @@ static const struct {
     {"report", rlctl_report},
     {"status", rlctl_status},
     {"servers", rlctl_servers},
+    {"policy", rlctl_policy},
     {"wait", rlctl_wait},
     {"quit", rlctl_quit},
     {"key", rlctl_key},

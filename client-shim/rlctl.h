@@ -6,6 +6,7 @@
 #ifndef RLCTL_H
 #define RLCTL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "client-shim/rlshim.h"
@@ -31,10 +32,18 @@ rlctl_command rlctl_servers;
 rlctl_command rlctl_wait;
 rlctl_command rlctl_quit;
 rlctl_command rlctl_key;
+rlctl_command rlctl_policy;
 
 /* To stdout, in the form that was asked for; detail may be NULL. */
 void rlctl_print(const struct rlctl *ctl, const struct rl_decision *decision,
     const struct rl_detail *detail);
+/* A name to stdout, any bytes: what could steer a terminal becomes "?". */
+void rlctl_print_name(const char *name, size_t len);
+/* A command that shows a document of the agent, --json as it is, else with
+ * print. Takes --timeout and --json and no argument. */
+struct json_t;
+int rlctl_show(struct rlctl *ctl, const char *what, int argc, char **argv,
+    void (*print)(const struct json_t *document));
 /* One line to stderr, "rlctl: ...". Returns status. */
 int rlctl_fail(int status, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

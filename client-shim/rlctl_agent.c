@@ -1,5 +1,5 @@
-/* rlctl report, status, servers, wait and quit: one call each, and how its
- * answer is shown. */
+/* rlctl report, status, wait and quit: one call each, and how documents of the
+ * agent are shown. */
 #include "client-shim/rlctl.h"
 
 #include <getopt.h>
@@ -150,6 +150,13 @@ rlctl_quit(struct rlctl *ctl, int argc, char **argv)
 	return RLCTL_OK;
 }
 
+static void
+print_string(const json_t *string)
+{
+	rlctl_print_name(json_string_value(string), json_string_length(string));
+	putchar('\n');
+}
+
 /* "name: value" lines, nested objects indented under their name. */
 static void
 print_tree(const json_t *value, int depth)
@@ -166,8 +173,8 @@ print_tree(const json_t *value, int depth)
 			printf("%*s%s:\n", 2 * depth, "", name);
 			print_tree(item, depth + 1);
 		} else if (json_is_string(item)) {
-			printf("%*s%s: %s\n", 2 * depth, "", name,
-			    json_string_value(item));
+			printf("%*s%s: ", 2 * depth, "", name);
+			print_string(item);
 		} else {
 			title = json_is_true(item)    ? "yes"
 				: json_is_false(item) ? "no"
@@ -188,14 +195,15 @@ print_tree(const json_t *value, int depth)
 			if (i + 1 < json_array_size(value))
 				putchar('\n');
 		} else if (json_is_string(item)) {
-			printf(
-			    "%*s%s\n", 2 * depth, "", json_string_value(item));
+			printf("%*s", 2 * depth, "");
+			print_string(item);
 		}
 	}
 }
 
-static int
-show(struct rlctl *ctl, const char *what, int argc, char **argv)
+int
+rlctl_show(struct rlctl *ctl, const char *what, int argc, char **argv,
+    void (*print)(const struct json_t *document))
 {
 	struct rl_client *client;
 	struct agent_options o;
@@ -219,7 +227,7 @@ show(struct rlctl *ctl, const char *what, int argc, char **argv)
 			return rlctl_fail(RLCTL_ERROR,
 			    "%s: the agent's answer is not JSON: %s", what,
 			    error.text);
-		print_tree(tree, 0);
+		print(tree);
 		json_decref(tree);
 	}
 	free(json);
@@ -228,14 +236,14 @@ show(struct rlctl *ctl, const char *what, int argc, char **argv)
 		   : rlctl_fail(RLCTL_ERROR, "%s: cannot write", what);
 }
 
-int
-rlctl_status(struct rlctl *ctl, int argc, char **argv)
+static void
+print_status(const struct json_t *document)
 {
-	return show(ctl, "status", argc, argv);
+	print_tree(document, 0);
 }
 
 int
-rlctl_servers(struct rlctl *ctl, int argc, char **argv)
+rlctl_status(struct rlctl *ctl, int argc, char **argv)
 {
-	return show(ctl, "servers", argc, argv);
+	return rlctl_show(ctl, "status", argc, argv, print_status);
 }

@@ -106,8 +106,8 @@ title(enum rl_outcome outcome)
  * Names are any bytes; a terminal gets what is printable. Bytes that are no
  * UTF-8, and the C1 control characters, which are, could steer it.
  */
-static void
-print_name(const char *name, size_t len)
+void
+rlctl_print_name(const char *name, size_t len)
 {
 	json_t *utf8 = json_stringn(name, len);
 	unsigned char c, next;
@@ -138,7 +138,7 @@ print_detail(const struct rl_detail *detail)
 	for (i = 0; i < detail->resource_count; i++) {
 		r = &detail->resources[i];
 		fputs("  bucket ", stdout);
-		print_name(r->bucket, r->bucket_len);
+		rlctl_print_name(r->bucket, r->bucket_len);
 		printf(": %s, asked %u, short of %u, rate %u of %u in %u ms\n",
 		    r->deficit == 0 ? "granted" : "denied", r->tokens,
 		    r->deficit, r->actual_rate, r->limit, r->window_ms);
@@ -146,7 +146,7 @@ print_detail(const struct rl_detail *detail)
 	for (i = 0; i < detail->guard_count; i++) {
 		g = &detail->guards[i];
 		fputs("  tracker ", stdout);
-		print_name(g->tracker, g->tracker_len);
+		rlctl_print_name(g->tracker, g->tracker_len);
 		printf(": %s, %u ms, must be below %u ms\n",
 		    g->passed ? "passed" : "denied", g->current_ms,
 		    g->below_ms);
@@ -161,7 +161,7 @@ print_text(const struct rl_decision *d, const struct rl_detail *detail)
 	    rl_reason_name(d->reason));
 	if (d->limit_len > 0) {
 		fputs(" limit=", stdout);
-		print_name(d->limit, d->limit_len);
+		rlctl_print_name(d->limit, d->limit_len);
 	}
 	if (d->retry_after_ms > 0)
 		printf(" retry_after_ms=%u", d->retry_after_ms);
@@ -170,7 +170,7 @@ print_text(const struct rl_decision *d, const struct rl_detail *detail)
 	printf(" elapsed_us=%" PRIu64, d->elapsed_us);
 	if (d->text[0] != '\0') {
 		fputs(" (", stdout);
-		print_name(d->text, strlen(d->text));
+		rlctl_print_name(d->text, strlen(d->text));
 		putchar(')');
 	}
 	putchar('\n');

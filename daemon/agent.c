@@ -35,7 +35,14 @@ ready_changed(void *arg)
 static char *
 document(void *arg, uint16_t type)
 {
-	return type == IPC_STATUS ? status_document(arg) : status_servers(arg);
+	switch (type) {
+	case IPC_SERVERS:
+		return status_servers(arg);
+	case IPC_POLICY:
+		return status_policy(arg);
+	default: /* IPC_STATUS: dispatch knows no other document */
+		return status_document(arg);
+	}
 }
 
 static void
@@ -113,6 +120,8 @@ agent_drain(struct agent *a)
 			 (int64_t)config_max_horizon_ms(a->config) * 1000 +
 			 DRAIN_GRACE_US;
 	log_info("drain", "inflight=%u", dispatch_inflight(a->dispatch));
+	for (size_t i = 0; i < a->config->tenant_count; i++)
+		tenant_close(a->tenants[i]);
 	dispatch_drain(a->dispatch);
 	loop_timer_set(a->drain_timer, loop_now());
 }

@@ -1,9 +1,11 @@
 /*
  * The HA policy of a tenant (r-client specification, section 9.3.1), as
- * written: what its values mean together is policy_plan_init()'s to judge.
+ * written: what its values mean together is policy_plan_init()'s to judge,
+ * and told here by the path of the value.
  */
 #include "daemon/config_parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "proto/err.h"
@@ -158,4 +160,33 @@ int
 config_parse_policy(struct walk *w, json_t *json, void *where)
 {
 	return walk_object(w, json, policy_keys, where);
+}
+
+/* why is "KEY: reason", or of the horizon, which is no key but of them all. */
+static int
+fail(struct walk *w, const char *why)
+{
+	const char *reason = strstr(why, ": ");
+	char key[32];
+	size_t mark;
+	int rc;
+
+	if (reason == NULL || strncmp(why, "horizon", 7) == 0)
+		return walk_fail(w, "%s", why);
+	snprintf(key, sizeof(key), "%.*s", (int)(reason - why), why);
+	mark = walk_enter(w, key);
+	rc = walk_fail(w, "%s", reason + 2);
+	walk_leave(w, mark);
+	return rc;
+}
+
+int
+config_plan_policy(
+    struct walk *w, const struct policy *policy, struct policy_plan *out)
+{
+	const char *why = NULL;
+
+	if (policy_plan_init(out, policy, &why) != 0)
+		return fail(w, why);
+	return 0;
 }

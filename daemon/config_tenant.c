@@ -77,12 +77,9 @@ static int
 resolve_policy(struct walk *w, struct config_tenant *t)
 {
 	size_t mark = walk_enter(w, "policy");
-	const char *why = NULL;
-	int rc = 0;
+	int rc = config_plan_policy(w, &t->policy, &t->plan);
 
-	if (policy_plan_init(&t->plan, &t->policy, &why) != 0)
-		rc = walk_fail(w, "%s", why);
-	else if (!credential_allows_ttl(&t->cred, t->plan.ttl_ms))
+	if (rc == 0 && !credential_allows_ttl(&t->cred, t->plan.ttl_ms))
 		rc = walk_fail(w,
 		    "its horizon of %u ms is over the key's deduplication "
 		    "limit of %u ms",

@@ -209,6 +209,7 @@ static const struct {
     {IPC_WAIT, dispatch_wait},
     {IPC_STATUS, handle_document},
     {IPC_SERVERS, handle_document},
+    {IPC_POLICY, handle_document},
     {IPC_QUIT, handle_quit},
 };
 

@@ -27,7 +27,8 @@ struct dispatch_env {
 	struct rules *rules;
 	struct tenant **tenants; /* as config->tenants */
 	uint64_t generation;
-	/* A document for STATUS or SERVERS: malloc()ed JSON, or NULL. */
+	/* What STATUS, SERVERS or POLICY asks for: malloc()ed JSON, or
+	 * NULL. */
 	char *(*document)(void *arg, uint16_t type);
 	void (*quit)(void *arg); /* an authorised QUIT came */
 	void *arg;

@@ -97,6 +97,7 @@ start(struct asking *a)
 	check = (struct tenant_check){
 	    .rate = &d->asked.rate,
 	    .unique_id = a->base->operation_id,
+	    .resent = dispatch_is_resend(a),
 	    .start = a->start,
 	    .deadline = a->base->deadline_ms == 0
 			    ? POLICY_NEVER

@@ -8,8 +8,11 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/counters.c daemon/core/counters.h \
 	daemon/core/endpoint.c daemon/core/endpoint.h \
 	daemon/core/errorrate.c daemon/core/errorrate.h \
+	daemon/core/estimate.c daemon/core/estimate.h \
 	daemon/core/heap.c daemon/core/heap.h \
+	daemon/core/histogram.c daemon/core/histogram.h \
 	daemon/core/members.c daemon/core/members.h \
+	daemon/core/peer.c daemon/core/peer.h \
 	daemon/core/policy.c daemon/core/policy.h \
 	daemon/core/policy_op.c \
 	daemon/core/schedule.c daemon/core/schedule.h \
@@ -26,18 +29,23 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/connpool.c daemon/io/connpool.h \
 	daemon/io/dns.c daemon/io/dns.h \
 	daemon/io/dnsexchange.c daemon/io/dnsexchange.h \
+	daemon/io/dnsextract.c daemon/io/dnsextract.h \
 	daemon/io/dnsscan.c daemon/io/dnsscan.h \
 	daemon/io/dnswire.c daemon/io/dnswire.h \
 	daemon/io/listener.c daemon/io/listener.h \
 	daemon/io/loop.c daemon/io/loop.h \
 	daemon/io/outq.c daemon/io/outq.h \
 	daemon/io/resolvconf.c daemon/io/resolvconf.h \
-	daemon/io/udp.c daemon/io/udp.h
+	daemon/io/udp.c daemon/io/udp.h \
+	daemon/io/udp_private.h \
+	daemon/io/udp_receive.c \
+	daemon/io/udp_send.c
 daemon_io_libio_a_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(LDNS_CFLAGS)
 
 daemon_libdaemon_a_SOURCES = \
 	daemon/agent.c daemon/agent.h \
 	daemon/client.c \
+	daemon/clock.c daemon/clock.h \
 	daemon/config.c daemon/config.h \
 	daemon/config_env.c \
 	daemon/config_hash.c daemon/config_hash.h \
@@ -52,7 +60,14 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/config_value.c \
 	daemon/config_walk.c daemon/config_walk.h \
 	daemon/decision.c daemon/decision.h \
+	daemon/diagnosis.c daemon/diagnosis.h \
+	daemon/diagnosis_private.h \
+	daemon/diagnosis_server.c \
+	daemon/diagnosis_tenant.c \
+	daemon/diagnosis_words.c \
 	daemon/discovery.c daemon/discovery.h \
+	daemon/discovery_host.c daemon/discovery_host.h \
+	daemon/discovery_pace.c daemon/discovery_pace.h \
 	daemon/discovery_round.c daemon/discovery_round.h \
 	daemon/dispatch.c daemon/dispatch.h \
 	daemon/dispatch_answer.c \
@@ -68,13 +83,16 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/rules_block.c daemon/rules_block.h \
 	daemon/rules_compile.c daemon/rules_compile.h \
 	daemon/status.c daemon/status.h \
+	daemon/status_policy.c \
+	daemon/status_servers.c \
 	daemon/template.c daemon/template.h \
 	daemon/tenant.c daemon/tenant.h \
 	daemon/tenant_op.c \
 	daemon/tenant_private.h \
 	daemon/tenant_receive.c \
 	daemon/tenant_send.c \
-	daemon/tenant_start.c
+	daemon/tenant_start.c \
+	daemon/transport.c daemon/transport.h
 daemon_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 # In the order of linking.

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/io/address.h"
 #include "daemon/io/dns.h"
 #include "daemon/log.h"
 #include "daemon/io/udp.h"
@@ -78,22 +77,6 @@ listeners_json(const struct dispatch *d)
 	return out;
 }
 
-static const char *
-state_name(enum discovery_state state)
-{
-	switch (state) {
-	case DISCOVERY_STATIC:
-		return "static";
-	case DISCOVERY_RUNNING:
-		return "discovering";
-	case DISCOVERY_READY:
-		return "ready";
-	case DISCOVERY_UNAVAILABLE:
-		return "unavailable";
-	}
-	return "unknown";
-}
-
 static json_t *
 dns_json(const struct dns_counters *n)
 {
@@ -109,15 +92,49 @@ dns_json(const struct dns_counters *n)
 static json_t *
 udp_json(const struct udp_counters *n)
 {
+	json_t *out;
+
 	if (n == NULL)
 		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sent",
-	    (json_int_t)n->sent, "sent_bytes", (json_int_t)n->sent_bytes,
-	    "send_errors", (json_int_t)n->send_errors, "send_blocked",
-	    (json_int_t)n->send_blocked, "send_expired",
-	    (json_int_t)n->send_expired, "received", (json_int_t)n->received,
-	    "received_bytes", (json_int_t)n->received_bytes, "receive_errors",
-	    (json_int_t)n->receive_errors);
+	out = json_object();
+#define ADD(name, help) \
+	json_object_set_new(out, #name, json_integer((json_int_t)n->name));
+	UDP_COUNTERS(ADD)
+#undef ADD
+	return out;
+}
+
+static json_t *
+family_json(const struct transport *t, int family)
+{
+	struct udp_counters n;
+
+	return udp_json(transport_udp(t, family, &n) ? &n : NULL);
+}
+
+/* A local port, null without a socket. */
+static json_t *
+port_json(const struct transport *t, int family)
+{
+	uint16_t port = transport_local_port(t, family);
+
+	return port != 0 ? json_integer(port) : json_null();
+}
+
+static json_t *
+transport_json(const struct tenant *tenant)
+{
+	const struct transport *t = tenant_transport(tenant);
+	const struct transport_counters *n = transport_counters(t);
+	int error = transport_rebind_error(t);
+
+	return json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:s?}", "state",
+	    tenant_state_name(tenant_state(tenant)), "port4", port_json(t, 4),
+	    "port6", port_json(t, 6), "old_ports",
+	    (json_int_t)transport_old_ports(t), "rebinds",
+	    (json_int_t)n->rebinds, "rebind_failures",
+	    (json_int_t)n->rebind_failures, "rebind_error",
+	    error != 0 ? strerror(error) : NULL);
 }
 
 static json_t *
@@ -128,7 +145,7 @@ discovery_json(const struct discovery *d)
 
 	return json_pack(
 	    "{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "state",
-	    state_name(discovery_state(d)), "error",
+	    discovery_state_name(discovery_state(d)), "error",
 	    text_json(discovery_error(d)), "next_refresh_ms",
 	    next == POLICY_NEVER ? json_null()
 				 : json_integer((next - loop_now()) / 1000),
@@ -146,7 +163,8 @@ tenant_json(const struct tenant *t)
 	const struct config_tenant *c = tenant_config(t);
 
 	return json_pack(
-	    "{s:s, s:o, s:s, s:s, s:b, s:I, s:I, s:I, s:s?, s:o, s:o, s:o, s:o}",
+	    "{s:s, s:o, s:s, s:s, s:b, s:I, s:I, s:I, s:s?, s:o, s:o, s:o, "
+	    "s:o, s:o}",
 	    "name", c->name, "key_id", u64_string(c->cred.key_id), "auth",
 	    credential_auth_name(c->cred.auth), "profile",
 	    c->profile == PROFILE_V1 ? "v1" : "v2", "ready", tenant_ready(t),
@@ -154,9 +172,10 @@ tenant_json(const struct tenant *t)
 	    (json_int_t)tenant_inflight(t), "horizon_ms",
 	    (json_int_t)c->plan.ttl_ms, "dns_name",
 	    c->server_count > 0 ? NULL : c->dns.name, "discovery",
-	    discovery_json(tenant_discovery(t)), "counters",
-	    counters_json(tenant_counter_rows, tenant_counters(t)), "udp4",
-	    udp_json(tenant_udp(t, 4)), "udp6", udp_json(tenant_udp(t, 6)));
+	    discovery_json(tenant_discovery(t)), "transport", transport_json(t),
+	    "counters", counters_json(tenant_counter_rows, tenant_counters(t)),
+	    "udp4", family_json(tenant_transport(t), 4), "udp6",
+	    family_json(tenant_transport(t), 6));
 }
 
 static char *
@@ -188,51 +207,4 @@ status_document(const struct agent *a)
 	    (json_int_t)log_dropped(), "listeners", listeners_json(a->dispatch),
 	    "tenants", tenants, "counters",
 	    counters_json(agent_counter_rows, dispatch_counters(a->dispatch))));
-}
-
-static json_t *
-server_json(const struct tenant *t, const struct member *m, uint32_t rank)
-{
-	json_t *addresses = json_array();
-	char text[ADDRESS_TEXT_MAX];
-	struct tenant_server s;
-	bool heard;
-	uint32_t i;
-
-	for (i = 0; i < m->addr_count; i++)
-		json_array_append_new(
-		    addresses, json_string(address_format(&m->addrs[i], text)));
-	tenant_server(t, m->server_id, &s);
-	heard = s.last_answer > 0;
-	return json_pack(
-	    "{s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:o, s:o}",
-	    "tenant", tenant_config(t)->name, "server_id",
-	    u64_string(m->server_id), "rank", (json_int_t)rank, "started",
-	    (json_int_t)members_start_time(m->server_id), "listener",
-	    (json_int_t)members_listener(m->server_id), "node",
-	    (json_int_t)members_node(m->server_id), "addresses", addresses,
-	    "sent", (json_int_t)s.sent, "answered", (json_int_t)s.answered,
-	    "selected", (json_int_t)s.selected, "rtt_us",
-	    s.rtt_us > 0 ? json_integer(s.rtt_us) : json_null(),
-	    "last_answer_ms",
-	    heard ? json_integer((loop_now() - s.last_answer) / 1000)
-		  : json_null(),
-	    "clock_ms", heard ? json_integer(s.clock_ms) : json_null());
-}
-
-char *
-status_servers(const struct agent *a)
-{
-	json_t *servers = json_array();
-	const struct members *m;
-	uint32_t k;
-	size_t i;
-
-	for (i = 0; i < a->config->tenant_count; i++) {
-		m = tenant_members(a->tenants[i]);
-		for (k = 0; k < m->count; k++)
-			json_array_append_new(servers,
-			    server_json(a->tenants[i], &m->list[k], k));
-	}
-	return dump(json_pack("{s:o}", "servers", servers));
 }

@@ -1,6 +1,6 @@
 /*
- * The documents that STATUS and SERVERS answer with, as JSON text. Field names
- * are in rlctl(1); no secret is in them.
+ * The documents that STATUS, SERVERS and POLICY answer with, as JSON text.
+ * Field names are in rlctl(1); no secret is in them.
  */
 #ifndef DAEMON_STATUS_H
 #define DAEMON_STATUS_H
@@ -10,5 +10,6 @@
 /* malloc()ed, the caller's; NULL without memory. */
 char *status_document(const struct agent *agent);
 char *status_servers(const struct agent *agent);
+char *status_policy(const struct agent *agent);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A tenant's life: key, sockets, discovery, the statistics of its servers, and
+ * A tenant's life: key, sockets, discovery, what is known of its servers, and
  * latency reports, which are sent once and forgotten.
  */
 #include "daemon/tenant_private.h"
@@ -11,23 +11,28 @@
 
 #include "proto/err.h"
 
-/* Of the log of silence: a line, then ten seconds, doubling to ten minutes. */
-#define LINES_MIN INT64_C(10000000)
-#define LINES_MAX INT64_C(600000000)
+/* Of lines in the log: after the first ones ten seconds, doubling to ten
+ * minutes. */
+#define LINES_MIN       INT64_C(10000000)
+#define LINES_MAX       INT64_C(600000000)
+#define SUSPICION_BURST 8
 
-static const struct udp_hooks hooks = {
+static const struct transport_hooks hooks = {
     .datagram = tenant_receive,
     .batch = tenant_judge,
+    .wanted = tenant_wanted,
     .sent = tenant_sent,
+    .refused = tenant_refused,
 };
 
 int
-tenant_seal(struct tenant *t, const uint8_t *unique_id, const uint8_t *pdu,
-    size_t pdu_len, uint8_t *out, size_t cap, size_t *out_len)
+tenant_seal(struct tenant *t, const uint8_t *unique_id, uint64_t stamp,
+    const uint8_t *pdu, size_t pdu_len, uint8_t *out, size_t cap,
+    size_t *out_len)
 {
 	struct packet_head head = {
 	    .key_id = t->config->cred.key_id,
-	    .time_stamp = loop_wall_ms(),
+	    .time_stamp = stamp,
 	};
 	uint8_t nonce[NONCE_LEN] = {0};
 	int err;
@@ -42,51 +47,39 @@ tenant_seal(struct tenant *t, const uint8_t *unique_id, const uint8_t *pdu,
 	    t->key, &head, nonce, pdu, pdu_len, out, cap, out_len);
 }
 
-int
-tenant_send(struct tenant *t, const struct endpoint *to, const uint8_t *bytes,
-    size_t len, int64_t expires, struct udp_token token)
+uint32_t
+tenant_address(const struct peer *peer, const struct member *m, uint32_t n)
 {
-	struct udp *udp = to->family == 4 ? t->udp4 : t->udp6;
+	uint32_t first = peer != NULL ? peer->first_addr + n : n;
 
-	if (udp == NULL)
-		return EAFNOSUPPORT;
-	udp_send(udp, to, bytes, len, expires, token);
-	return 0;
-}
-
-struct tenant_server *
-tenant_stat(struct tenant *t, uint64_t server_id)
-{
-	int at = members_find(t->members, server_id);
-
-	return at >= 0 ? &t->stats[at] : NULL;
+	for (uint32_t i = 0; peer != NULL && i < m->addr_count; i++) {
+		if ((peer->avoid >> (first + i) % m->addr_count & 1) == 0)
+			return (first + i) % m->addr_count;
+	}
+	return first % m->addr_count;
 }
 
 void
-tenant_avoid(struct tenant *t, const struct member *m, uint32_t addr)
+tenant_avoid(struct peer *peer, const struct member *m, uint32_t addr)
 {
-	struct tenant_server *s = tenant_stat(t, m->server_id);
+	const uint32_t all = ((uint32_t)1 << m->addr_count) - 1;
 
-	if (s != NULL && s->first_addr % m->addr_count == addr)
-		s->first_addr = (addr + 1) % m->addr_count;
+	peer->avoid |= (uint32_t)1 << addr;
+	if ((peer->avoid & all) != all)
+		return;
+	/* None is better than another: from the next one on again. */
+	peer->avoid = 0;
+	peer->first_addr = (addr + 1) % m->addr_count;
 }
 
-/* Statistics of the next snapshot's servers; those of departed ones go. */
+/* The numbers of addresses are those of another list now. */
 static void
-stats_follow(struct tenant *t, const struct members *members)
+forget_addresses(struct tenant *t)
 {
-	struct tenant_server next[MEMBERS_MAX];
-	const struct tenant_server *old;
-	uint32_t i;
-
-	memset(next, 0, sizeof(next));
-	for (i = 0; i < members->count; i++) {
-		old = tenant_stat(t, members->list[i].server_id);
-		if (old != NULL)
-			next[i] = *old;
-		next[i].server_id = members->list[i].server_id;
+	for (uint32_t i = 0; i < t->peers.count; i++) {
+		t->peers.list[i].avoid = 0;
+		t->peers.list[i].first_addr = 0;
 	}
-	memcpy(t->stats, next, sizeof(next));
 }
 
 static void
@@ -95,7 +88,8 @@ install(void *arg, struct members *members)
 	struct tenant *t = arg;
 	bool was = tenant_ready(t);
 
-	stats_follow(t, members);
+	peers_follow(&t->peers, members);
+	forget_addresses(t);
 	members_unref(t->members);
 	t->members = members_ref(members);
 	if (t->ready_fn != NULL && was != tenant_ready(t))
@@ -126,15 +120,11 @@ open_key(struct tenant *t, char err[TENANT_ERR_MAX])
 static int
 open_sockets(struct tenant *t, char err[TENANT_ERR_MAX])
 {
-	int why;
-
-	t->udp4 = udp_new(t->loop, 4, &hooks, t);
-	why = errno;
-	t->udp6 = udp_new(t->loop, 6, &hooks, t);
-	if (t->udp4 != NULL || t->udp6 != NULL)
+	t->transport = transport_new(t->loop, &hooks, t);
+	if (t->transport != NULL)
 		return 0;
 	snprintf(err, TENANT_ERR_MAX, "tenant %s: no UDP socket: %s",
-	    t->config->name, strerror(why));
+	    t->config->name, strerror(errno));
 	return -1;
 }
 
@@ -171,7 +161,8 @@ tenant_new(struct loop *loop, struct random_pool *random,
 	t->max_ops = max_ops;
 	t->armed = POLICY_NEVER;
 	heap_init(&t->timers);
-	errorrate_init(&t->lines, 0, LINES_MIN, LINES_MAX);
+	errorrate_init(&t->silence, 0, LINES_MIN, LINES_MAX);
+	errorrate_init(&t->suspicion, SUSPICION_BURST, LINES_MIN, LINES_MAX);
 	loop_task_init(&t->judge, tenant_judge, t);
 	slab_init(&t->small,
 	    sizeof(struct tenant_op) +
@@ -196,8 +187,7 @@ tenant_free(struct tenant *t)
 	if (t == NULL)
 		return;
 	discovery_free(t->discovery);
-	udp_free(t->udp4); /* answers for what is queued: ECANCELED */
-	udp_free(t->udp6);
+	transport_free(t->transport); /* answers for what is queued */
 	loop_cancel(t->loop, &t->judge);
 	loop_timer_free(t->timer);
 	tenant_op_drop_all(t);
@@ -233,6 +223,7 @@ report_to(struct tenant *t, uint32_t server, const uint8_t *pdu, size_t pdu_len,
     uint32_t *sent)
 {
 	const struct member *m = &t->members->list[server];
+	const struct peer *peer = &t->peers.list[server];
 	uint8_t datagram[PACKET_MAX], id[PACKET_UNIQUE_LEN];
 	struct udp_token token = {.serial = m->server_id};
 	uint32_t i;
@@ -241,12 +232,12 @@ report_to(struct tenant *t, uint32_t server, const uint8_t *pdu, size_t pdu_len,
 
 	err = random_uuid(t->random, id);
 	if (err == 0)
-		err = tenant_seal(
-		    t, id, pdu, pdu_len, datagram, sizeof(datagram), &len);
+		err = tenant_seal(t, id, loop_wall_ms(), pdu, pdu_len, datagram,
+		    sizeof(datagram), &len);
 	for (i = 0; i < m->addr_count && err == 0; i++) {
-		token.index = (t->stats[server].first_addr + i) % m->addr_count;
-		if (tenant_send(t, &m->addrs[token.index], datagram, len,
-			POLICY_NEVER, token) != 0)
+		token.index = (tenant_address(peer, m, 0) + i) % m->addr_count;
+		if (transport_send(t->transport, &m->addrs[token.index],
+			datagram, len, POLICY_NEVER, token) != 0)
 			continue;
 		(*sent)++;
 		break;
@@ -279,13 +270,7 @@ tenant_report(struct tenant *t, const struct pdu_report *report, uint32_t *sent)
 bool
 tenant_heard(const struct tenant *t)
 {
-	uint32_t i;
-
-	for (i = 0; i < t->members->count; i++) {
-		if (t->stats[i].last_answer > 0)
-			return true;
-	}
-	return false;
+	return t->peers.first_answer > 0;
 }
 
 const struct config_tenant *
@@ -318,22 +303,79 @@ tenant_members(const struct tenant *t)
 	return t->members;
 }
 
-void
-tenant_server(
-    const struct tenant *t, uint64_t server_id, struct tenant_server *out)
+const struct peers *
+tenant_peers(const struct tenant *t)
 {
-	int at = members_find(t->members, server_id);
-
-	memset(out, 0, sizeof(*out));
-	out->server_id = server_id;
-	if (at >= 0)
-		*out = t->stats[at];
+	return &t->peers;
 }
 
-const struct udp_counters *
-tenant_udp(const struct tenant *t, int family)
+const struct clock_watch *
+tenant_clock(const struct tenant *t)
 {
-	const struct udp *udp = family == 4 ? t->udp4 : t->udp6;
+	return &t->clock;
+}
 
-	return udp != NULL ? udp_counters(udp) : NULL;
+const struct transport *
+tenant_transport(const struct tenant *t)
+{
+	return t->transport;
+}
+
+void
+tenant_close(struct tenant *t)
+{
+	t->closing = true;
+}
+
+/* While no server is known, discovery is what counts. */
+static enum tenant_state
+unready_state(const struct tenant *t)
+{
+	switch (discovery_state(t->discovery)) {
+	case DISCOVERY_UNAVAILABLE:
+		return TENANT_UNAVAILABLE;
+	case DISCOVERY_STATIC: /* about to be reported */
+	case DISCOVERY_RUNNING:
+	case DISCOVERY_READY:
+		return TENANT_DISCOVERING;
+	}
+	return TENANT_DISCOVERING;
+}
+
+enum tenant_state
+tenant_state(const struct tenant *t)
+{
+	if (t->closing)
+		return TENANT_CLOSING;
+	if (!tenant_ready(t))
+		return unready_state(t);
+	switch (transport_state(t->transport)) {
+	case TRANSPORT_READY:
+		return TENANT_READY;
+	case TRANSPORT_REBIND_PENDING:
+		return TENANT_REBIND_PENDING;
+	case TRANSPORT_REBINDING:
+		return TENANT_REBINDING;
+	}
+	return TENANT_READY;
+}
+
+const char *
+tenant_state_name(enum tenant_state state)
+{
+	switch (state) {
+	case TENANT_DISCOVERING:
+		return "Discovering";
+	case TENANT_READY:
+		return "Ready";
+	case TENANT_UNAVAILABLE:
+		return "Unavailable";
+	case TENANT_REBIND_PENDING:
+		return "RebindPending";
+	case TENANT_REBINDING:
+		return "Rebinding";
+	case TENANT_CLOSING:
+		return "Closing";
+	}
+	return "unknown";
 }

@@ -11,11 +11,13 @@
 #include <stdint.h>
 
 #include "daemon/config.h"
+#include "daemon/clock.h"
 #include "daemon/core/counters.h"
+#include "daemon/core/peer.h"
 #include "daemon/core/policy.h"
-#include "daemon/core/suspect.h"
 #include "daemon/discovery.h"
 #include "daemon/io/loop.h"
+#include "daemon/transport.h"
 #include "proto/pdu.h"
 #include "proto/random.h"
 
@@ -65,6 +67,7 @@ bool tenant_ready(const struct tenant *tenant);
 struct tenant_check {
 	struct pdu_rate *rate;    /* borrowed; its dedup_ttl_ms is set here */
 	const uint8_t *unique_id; /* UUIDv4, 16 bytes */
+	bool resent;      /* it may have been asked before, by another agent */
 	int64_t start;    /* when the caller first asked, loop_now() time */
 	int64_t deadline; /* absolute; POLICY_NEVER without one */
 };
@@ -87,7 +90,7 @@ void tenant_cancel(struct tenant_op *op);
 int tenant_report(
     struct tenant *tenant, const struct pdu_report *report, uint32_t *sent);
 
-/* Has any server of the snapshot ever answered, however late? */
+/* Has any server ever answered, however late? */
 bool tenant_heard(const struct tenant *tenant);
 
 const struct config_tenant *tenant_config(const struct tenant *tenant);
@@ -98,24 +101,25 @@ uint32_t tenant_inflight(const struct tenant *tenant);
 /* The current snapshot, empty before the first. Borrowed. */
 const struct members *tenant_members(const struct tenant *tenant);
 
-/* What is known of one server; all zero for one that was never used. */
-struct tenant_server {
-	uint64_t server_id;
-	uint64_t sent;       /* datagrams of requests that the kernel took */
-	uint64_t answered;   /* valid answers, late ones too */
-	uint64_t selected;   /* decisions that its answer made */
-	int64_t last_answer; /* loop_now() time, 0: never */
-	int64_t rtt_us;      /* smoothed, from the first transmission on, of
-			      * operations decided in round 0 */
-	int64_t clock_ms;    /* its last time stamp less our clock then */
-	uint32_t first_addr; /* the address to begin with */
-	struct suspect suspect;
-};
-void tenant_server(
-    const struct tenant *tenant, uint64_t server_id, struct tenant_server *out);
+/* In the order of that snapshot. Borrowed, as are the next two. */
+const struct peers *tenant_peers(const struct tenant *tenant);
+const struct clock_watch *tenant_clock(const struct tenant *tenant);
+const struct transport *tenant_transport(const struct tenant *tenant);
 
-/* Of the socket of a family, 4 or 6; NULL when there is none. */
-struct udp_counters;
-const struct udp_counters *tenant_udp(const struct tenant *tenant, int family);
+/* The transport states of section 6.1; before the first, there is no tenant,
+ * and after the last, none any more. */
+enum tenant_state {
+	TENANT_DISCOVERING,
+	TENANT_READY,
+	TENANT_UNAVAILABLE,
+	TENANT_REBIND_PENDING,
+	TENANT_REBINDING,
+	TENANT_CLOSING,
+};
+enum tenant_state tenant_state(const struct tenant *tenant);
+/* "Discovering", "Ready", ... */
+const char *tenant_state_name(enum tenant_state state);
+/* No new operation will come; what is in flight goes on. */
+void tenant_close(struct tenant *tenant);
 
 #endif

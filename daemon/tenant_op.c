@@ -46,6 +46,7 @@ tenant_op_release(struct tenant_op *op)
 
 	if (!op->over || op->late || op->dirty || op->sending > 0)
 		return;
+	transport_release(op->port);
 	members_unref(op->members);
 	slab_put(op->large ? &t->large : &t->small, op);
 }
@@ -71,6 +72,30 @@ tenant_op_bury(struct tenant_op *op)
 	op->late = false;
 	op_leave(op);
 	tenant_op_release(op);
+}
+
+struct peer *
+tenant_op_peer(struct tenant_op *op, uint32_t server)
+{
+	return peers_find(
+	    &op->tenant->peers, op->members->list[server].server_id);
+}
+
+void
+tenant_op_conclude(struct tenant_op *op)
+{
+	uint64_t silent = op->asked & ~op->heard;
+	struct peer *peer;
+
+	if (op->asked == 0)
+		return;
+	peers_operation(&op->tenant->peers, op->guard_count > 0, op->heard != 0,
+	    loop_now());
+	for (uint32_t i = 0; silent != 0; i++, silent >>= 1) {
+		peer = (silent & 1) != 0 ? tenant_op_peer(op, i) : NULL;
+		if (peer != NULL)
+			peer_unanswered(peer, op->policy.start);
+	}
 }
 
 static void
@@ -108,17 +133,17 @@ note_silence(struct tenant_op *op)
 		return;
 	op->told = true;
 	discovery_force(t->discovery);
-	if (!errorrate_try(&t->lines, loop_now(), &t->unsaid))
+	if (!errorrate_try(&t->silence, loop_now(), &t->silence_unsaid))
 		return;
 	log_warning("silence",
 	    "tenant=\"%s\" servers=%u timeouts=%" PRIu64 " not_sent=%" PRIu64
 	    " unsaid=%" PRIu64 "%s",
 	    t->config->name, t->members->count, t->counters.timeouts,
-	    t->counters.not_sent, t->unsaid,
+	    t->counters.not_sent, t->silence_unsaid,
 	    tenant_heard(t)
 		? ""
 		: " hint=\"no server has ever answered: key or clock?\"");
-	t->unsaid = 0;
+	t->silence_unsaid = 0;
 }
 
 static void
@@ -148,13 +173,19 @@ result_fill(struct tenant_op *op, const struct policy_action *act,
 	}
 }
 
+bool
+tenant_op_owed(const struct tenant_op *op)
+{
+	return op->owed + op->sending > 0 || (op->asked & ~op->heard) != 0;
+}
+
 /* Is there anything left to hear, and room to wait for it? */
 static bool
 worth_listening(const struct tenant_op *op)
 {
 	const struct tenant *t = op->tenant;
 
-	return op->owed + op->sending > 0 &&
+	return tenant_op_owed(op) &&
 	       t->in_flight.count - t->live < TENANT_MAX_LATE;
 }
 
@@ -172,7 +203,7 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 {
 	struct tenant *t = op->tenant;
 	struct tenant_result res;
-	struct tenant_server *s;
+	struct peer *peer;
 
 	count_end(t, act->end);
 	if (act->end == POLICY_NOT_SENT ||
@@ -181,33 +212,47 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 		note_silence(op);
 	result_fill(op, act, &res);
 	if (act->end == POLICY_SELECTED) {
-		s = tenant_stat(t, res.server_id);
-		if (s != NULL)
-			s->selected++;
+		peer = tenant_op_peer(op, act->server);
+		if (peer != NULL)
+			peer_selected(peer);
 	}
 	t->live--;
 	op->over = true;
 	op->late = worth_listening(op);
-	if (op->late)
+	if (op->late) {
 		heap_set(&t->timers, &op->timer, listen_until(op, now));
-	else
+	} else {
+		if (!tenant_op_owed(op))
+			tenant_op_conclude(op);
 		op_leave(op);
+	}
 	op->done(op->arg, &res);
+}
+
+void
+tenant_say_suspect(struct tenant *t, const struct peer *peer, bool is)
+{
+	if (is)
+		t->counters.suspicions++;
+	if (!errorrate_try(&t->suspicion, loop_now(), &t->suspicion_unsaid))
+		return;
+	log_info("suspect",
+	    "tenant=\"%s\" server=%" PRIu64 " suspected=%s unsaid=%" PRIu64,
+	    t->config->name, peer->server_id, is ? "yes" : "no",
+	    t->suspicion_unsaid);
+	t->suspicion_unsaid = 0;
 }
 
 /* The preferred server left an operation unanswered past P(0). */
 static void
 op_missed(struct tenant_op *op, uint32_t server)
 {
-	struct tenant *t = op->tenant;
-	struct tenant_server *s =
-	    tenant_stat(t, op->members->list[server].server_id);
+	const struct policy_op *p = &op->policy;
+	struct peer *peer = tenant_op_peer(op, server);
 
-	if (s != NULL && suspect_missed(&s->suspect,
-			     op->policy.plan->suspect_after, op->policy.start))
-		log_info("suspect",
-		    "tenant=\"%s\" server=%" PRIu64 " suspected=yes",
-		    t->config->name, s->server_id);
+	if (peer != NULL &&
+	    suspect_missed(&peer->suspect, p->plan->suspect_after, p->start))
+		tenant_say_suspect(op->tenant, peer, true);
 }
 
 void
@@ -272,19 +317,6 @@ tenant_judge(void *arg)
 	tenant_rearm(t);
 }
 
-/* Reads on both sockets; true when there may be more. */
-static bool
-drain(struct tenant *t)
-{
-	bool more = false;
-
-	if (t->udp4 != NULL)
-		more = udp_drain(t->udp4);
-	if (t->udp6 != NULL)
-		more = udp_drain(t->udp6) || more;
-	return more;
-}
-
 /*
  * What is readable goes before a deadline that is due as well, be it because
  * the process was stopped meanwhile. The rest of a long queue is read in
@@ -300,7 +332,7 @@ tenant_expire(void *arg)
 	int64_t now;
 
 	t->armed = POLICY_NEVER;
-	if (drain(t) && t->put_off++ < PUT_OFF_MAX) {
+	if (transport_drain(t->transport) && t->put_off++ < PUT_OFF_MAX) {
 		t->armed = loop_now();
 		loop_timer_set(t->timer, t->armed);
 		return;
@@ -312,6 +344,7 @@ tenant_expire(void *arg)
 		if (op->late) {
 			if (op->heard == 0) /* given up before the horizon */
 				note_silence(op);
+			tenant_op_conclude(op);
 			tenant_op_bury(op);
 			continue;
 		}
@@ -342,6 +375,8 @@ tenant_cancel(struct tenant_op *op)
 static void
 op_drop(struct tenant_op *op)
 {
+	transport_release(op->port);
+	op->port = NULL;
 	members_unref(op->members);
 	op->members = NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * What the files of the tenant module share: tenant.c (life, sockets,
- * reports), tenant_start.c and tenant_op.c (operations), tenant_send.c (their
- * datagrams out) and tenant_receive.c (datagrams in). Nobody else includes
+ * What the files of the tenant module share: tenant.c (life, state, reports),
+ * tenant_start.c and tenant_op.c (operations), tenant_send.c (their datagrams
+ * out) and tenant_receive.c (datagrams in). Nobody else includes
  * this.
  */
 #ifndef DAEMON_TENANT_PRIVATE_H
@@ -11,7 +11,6 @@
 #include "daemon/core/heap.h"
 #include "daemon/core/slab.h"
 #include "daemon/core/table.h"
-#include "daemon/io/udp.h"
 #include "daemon/tenant.h"
 #include "proto/nonce.h"
 #include "proto/packet.h"
@@ -38,13 +37,18 @@ struct tenant_op {
 	tenant_done_fn *done;
 	void *arg;
 	struct tenant_op *next_dirty;
+	struct transport_port *port; /* of its first transmission; held */
 	uint64_t heard;    /* servers whose valid answer came, late or not */
-	int64_t sent_at;   /* first transmission; 0 before */
-	uint64_t taken;    /* targets that the kernel took in this round */
-	uint32_t round;    /* of the transmission that awaiting counts */
-	uint32_t awaiting; /* its sends without a result */
-	uint32_t sending;  /* all sends without a result: keep the slot */
-	uint32_t owed;     /* answers to come, if nothing is lost */
+	uint64_t asked;    /* servers that the kernel took a datagram for */
+	uint64_t repeated; /* and those that it took a replay for, too */
+	uint64_t stamp;    /* of the request; 0: servers may know another one */
+	int64_t stamped_at; /* loop_now() when the stamp was read */
+	int64_t sent_at;    /* first transmission; 0 before */
+	uint64_t taken;     /* targets that the kernel took in this round */
+	uint32_t round;     /* of the transmission that awaiting counts */
+	uint32_t awaiting;  /* its sends without a result */
+	uint32_t sending;   /* all sends without a result: keep the slot */
+	uint32_t owed;      /* copies sent less answers that came */
 	uint16_t datagram_len;
 	uint8_t guard_count;
 	uint8_t resource_count;
@@ -65,8 +69,7 @@ struct tenant {
 	struct nonce *nonce; /* NULL unless the key is AES */
 	struct discovery *discovery;
 	struct members *members; /* empty before the first snapshot */
-	struct udp *udp4;        /* NULL: the family is not to be had */
-	struct udp *udp6;
+	struct transport *transport;
 	struct table in_flight; /* live operations and late ones */
 	uint32_t live;
 	struct heap timers;
@@ -80,30 +83,38 @@ struct tenant {
 	struct loop_task judge;  /* when no callback of ours will do it */
 	loop_fn *ready_fn;
 	void *ready_arg;
+	bool closing;
 	struct tenant_counters counters;
-	struct errorrate lines; /* paces the log of silence */
-	uint64_t unsaid;
-	struct tenant_server stats[MEMBERS_MAX]; /* as members->list */
+	struct errorrate silence; /* paces the log of silence */
+	uint64_t silence_unsaid;
+	struct errorrate suspicion; /* and that of suspicions */
+	uint64_t suspicion_unsaid;
+	struct clock_watch clock;
+	struct peers peers; /* as members->list */
 	uint8_t scratch[TENANT_SCRATCH];
 };
 
-/* Fills the datagram of a PDU. Returns 0, RLA_ETOOBIG or RLA_ECRYPTO. */
-int tenant_seal(struct tenant *t, const uint8_t *unique_id, const uint8_t *pdu,
-    size_t pdu_len, uint8_t *out, size_t cap, size_t *out_len);
-/* Queues one datagram. Returns 0, or EAFNOSUPPORT when that family has no
- * socket: then there is no sent hook. */
-int tenant_send(struct tenant *t, const struct endpoint *to,
-    const uint8_t *bytes, size_t len, int64_t expires, struct udp_token token);
-/* The record of a known server, or NULL. */
-struct tenant_server *tenant_stat(struct tenant *t, uint64_t server_id);
-
-/* The address of a server is no good: others begin with the next one. */
-void tenant_avoid(struct tenant *t, const struct member *m, uint32_t addr);
+/* Fills the datagram of a PDU, stamped with the wall clock. Returns 0,
+ * RLA_ETOOBIG or RLA_ECRYPTO. */
+int tenant_seal(struct tenant *t, const uint8_t *unique_id, uint64_t stamp,
+    const uint8_t *pdu, size_t pdu_len, uint8_t *out, size_t cap,
+    size_t *out_len);
+/* The record of a server of the operation's snapshot, or NULL when it has
+ * departed since. */
+struct peer *tenant_op_peer(struct tenant_op *op, uint32_t server);
+/* The address to try, as the n-th in turn: none that is avoided, while there is
+ * another. */
+uint32_t tenant_address(
+    const struct peer *peer, const struct member *m, uint32_t n);
+/* The address of a server is no good: others are tried before it. */
+void tenant_avoid(struct peer *peer, const struct member *m, uint32_t addr);
 
 /* tenant_send.c */
 void tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round);
 void tenant_op_deliver(struct tenant_op *op, uint64_t targets);
+bool tenant_wanted(void *arg, struct udp_token token);
 void tenant_sent(void *arg, struct udp_token token, int error);
+void tenant_refused(void *arg, const struct endpoint *to, int error);
 
 /* tenant_op.c */
 void tenant_op_mark(struct tenant_op *op);
@@ -117,6 +128,12 @@ void tenant_op_defer(struct tenant_op *op);
 void tenant_op_release(struct tenant_op *op);
 /* Ends the listening of a late operation. */
 void tenant_op_bury(struct tenant_op *op);
+/* Is there an answer to come, if nothing is lost? Servers answer each copy;
+ * what the network doubled may hide the answer of another server in the count,
+ * which is why they are looked at one by one, too. */
+bool tenant_op_owed(const struct tenant_op *op);
+/* All was heard that will be: notes who was silent. */
+void tenant_op_conclude(struct tenant_op *op);
 void tenant_judge(void *arg);  /* everything dirty */
 void tenant_expire(void *arg); /* the timer */
 /* Drops every operation without its callback; for the tenant's end. */
@@ -126,6 +143,8 @@ struct tenant_op *tenant_op_find(struct tenant *t, const uint8_t unique_id[16]);
 
 /* tenant_receive.c */
 void tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
-    const struct endpoint *from);
+    const struct endpoint *from, bool current);
+/* A suspicion was raised or cleared; a paced line. */
+void tenant_say_suspect(struct tenant *t, const struct peer *peer, bool is);
 
 #endif

@@ -6,10 +6,7 @@
  */
 #include "daemon/tenant_private.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-#include "daemon/log.h"
 
 /* A server that answered within this time is known to be alive. */
 #define HEARD_US 1000000
@@ -63,48 +60,62 @@ known_source(const struct member *m, const struct endpoint *from)
 	return false;
 }
 
+/* Counted for the server that it claims to be of, too. */
+static void
+note_invalid(struct tenant *t, const struct packet_view *view,
+    enum peer_invalid why, uint64_t *counter)
+{
+	struct peer *peer = peers_find(&t->peers, view->head.key_id);
+
+	(*counter)++;
+	if (peer != NULL)
+		peer_invalid(peer, why, loop_now());
+}
+
 /* False when the datagram is to be ignored for where it came from. */
 static bool
-source_passes(
-    struct tenant *t, const struct member *m, const struct endpoint *from)
+source_passes(struct tenant *t, const struct member *m,
+    const struct packet_view *view, const struct endpoint *from)
 {
 	if (known_source(m, from))
 		return true;
 	if (t->config->strict_source) {
-		t->counters.invalid_source++;
+		note_invalid(t, view, PEER_SOURCE, &t->counters.invalid_source);
 		return false;
 	}
 	t->counters.source_mismatch++;
 	return true;
 }
 
-/* It is alive; that clears a suspicion. */
+/* The first valid answer, to whatever operation, clears a suspicion. */
 static void
-note_alive(struct tenant *t, struct tenant_server *s,
-    const struct packet_head *head, int64_t now)
+clear_suspicion(struct tenant *t, struct peer *peer, int64_t now)
 {
-	s->last_answer = now;
-	s->clock_ms = (int64_t)(head->time_stamp - loop_wall_ms());
-	if (suspect_answered(&s->suspect, t->config->plan.suspect_after, now))
-		log_info("suspect",
-		    "tenant=\"%s\" server=%" PRIu64 " suspected=no",
-		    t->config->name, s->server_id);
+	if (suspect_answered(
+		&peer->suspect, t->config->plan.suspect_after, now))
+		tenant_say_suspect(t, peer, false);
 }
 
 static void
-note_answer(struct tenant *t, const struct tenant_op *op,
+note_answer(struct tenant *t, const struct tenant_op *op, uint32_t server,
     const struct packet_head *head, bool again)
 {
-	struct tenant_server *s = tenant_stat(t, head->key_id);
-	int64_t now = loop_now(), rtt = now - op->sent_at;
+	const int64_t now = loop_now();
+	const struct peer_answer answer = {
+	    .now = now,
+	    .wall_ms = loop_wall_ms(),
+	    .stamp = head->time_stamp,
+	    .asked_stamp = op->stamp,
+	    .sent_at = op->sent_at,
+	    .measures = !again && (op->repeated >> server & 1) == 0,
+	    .overdue = now >= op->policy.start + op->policy.plan->horizon_us,
+	};
+	struct peer *peer = peers_answered(&t->peers, head->key_id, &answer);
 
-	if (s == NULL)
-		return;
-	s->answered++;
-	note_alive(t, s, head, now);
-	if (again || op->policy.round != 0)
-		return; /* which transmission it answers is not known */
-	s->rtt_us = s->rtt_us == 0 ? rtt : s->rtt_us + (rtt - s->rtt_us) / 8;
+	if (op->stamp != 0)
+		clock_accepted(&t->clock, op->stamp, op->stamped_at);
+	if (peer != NULL)
+		clear_suspicion(t, peer, now);
 }
 
 /* To an operation that is decided: it shows that the server is alive. */
@@ -113,24 +124,34 @@ hear_late(struct tenant *t, struct tenant_op *op, bool again)
 {
 	if (!again)
 		t->counters.answers_late++;
-	if (op->owed + op->sending == 0 &&
-	    (op->policy.members & ~op->heard) == 0)
+	if (!tenant_op_owed(op)) {
+		tenant_op_conclude(op);
 		tenant_op_bury(op);
+	}
+}
+
+/* An answer that came in on an old port asks for what is done already. */
+static void
+ask_rebind(struct tenant *t, bool current)
+{
+	t->counters.rebind_asked++;
+	if (current && !t->closing)
+		transport_rebind(t->transport);
 }
 
 /* A whole, authenticated answer of a member of the snapshot. */
 static void
 take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
-    const struct packet_view *view, const struct pdu_rate *rate)
+    const struct packet_view *view, const struct pdu_rate *rate, bool current)
 {
 	const uint64_t bit = (uint64_t)1 << server;
 	const bool again = (op->heard & bit) != 0;
 
 	if (!view->head.keep_port)
-		t->counters.rebind_asked++;
+		ask_rebind(t, current);
 	if (again)
 		t->counters.answers_duplicate++;
-	note_answer(t, op, &view->head, again);
+	note_answer(t, op, server, &view->head, again);
 	op->heard |= bit;
 	if (op->owed > 0)
 		op->owed--;
@@ -156,11 +177,12 @@ open_answer(
 
 	if (packet_open(t->key, view, t->scratch, sizeof(t->scratch), &pdu,
 		&pdu_len) != 0) {
-		t->counters.invalid_auth++;
+		note_invalid(t, view, PEER_AUTH, &t->counters.invalid_auth);
 		return false;
 	}
 	if (pdu_decode_response(t->config->profile, pdu, pdu_len, rate) != 0) {
-		t->counters.invalid_malformed++;
+		note_invalid(
+		    t, view, PEER_MALFORMED, &t->counters.invalid_malformed);
 		return false;
 	}
 	return true;
@@ -174,23 +196,24 @@ open_answer(
 static void
 hear_unknown(struct tenant *t, const struct packet_view *view)
 {
-	struct tenant_server *s = tenant_stat(t, view->head.key_id);
+	struct peer *peer = peers_find(&t->peers, view->head.key_id);
 	int64_t now = loop_now();
 	const uint8_t *pdu;
 	size_t pdu_len;
 
 	t->counters.invalid_operation++;
-	if (s == NULL ||
-	    (s->last_answer > 0 && now - s->last_answer < HEARD_US) ||
+	if (peer == NULL ||
+	    (peer->last_answer > 0 && now - peer->last_answer < HEARD_US) ||
 	    packet_open(t->key, view, t->scratch, sizeof(t->scratch), &pdu,
 		&pdu_len) != 0)
 		return;
-	note_alive(t, s, &view->head, now);
+	/* It may be an old one, played again: it clears no suspicion. */
+	peers_heard(&t->peers, view->head.key_id, now);
 }
 
 void
 tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
-    const struct endpoint *from)
+    const struct endpoint *from, bool current)
 {
 	struct tenant *t = arg;
 	struct packet_view view;
@@ -207,7 +230,7 @@ tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
 		return;
 	}
 	if (view.auth != t->config->cred.auth) {
-		t->counters.invalid_auth++;
+		note_invalid(t, &view, PEER_AUTH, &t->counters.invalid_auth);
 		return;
 	}
 	op = tenant_op_find(t, view.head.unique_id);
@@ -223,9 +246,10 @@ tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
 	if (!open_answer(t, &view, &rate))
 		return;
 	if (!same_blocks(op, &rate)) {
-		t->counters.invalid_content++;
+		note_invalid(
+		    t, &view, PEER_CONTENT, &t->counters.invalid_content);
 		return;
 	}
-	if (source_passes(t, &op->members->list[server], from))
-		take_answer(t, op, (uint32_t)server, &view, &rate);
+	if (source_passes(t, &op->members->list[server], &view, from))
+		take_answer(t, op, (uint32_t)server, &view, &rate, current);
 }

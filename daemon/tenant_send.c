@@ -50,6 +50,34 @@ attempt_of(struct udp_token token)
 	};
 }
 
+/* Does it say anything of the address, and not of our own queue or sizes? */
+static bool
+address_fault(int error)
+{
+	return error != ENOBUFS && error != ENOMEM && error != EMSGSIZE;
+}
+
+/* An address has a number in its own snapshot; others do not know it. */
+static void
+note_fault(struct tenant *t, const struct member *m, uint32_t addr, int error)
+{
+	int at = members_find(t->members, m->server_id);
+
+	t->counters.send_errors++;
+	if (at < 0)
+		return;
+	peer_send_error(&t->peers.list[at], error, loop_now());
+	if (address_fault(error) && m == &t->members->list[at])
+		tenant_avoid(&t->peers.list[at], m, addr);
+}
+
+static void
+op_fault(struct tenant_op *op, const struct attempt *attempt, int error)
+{
+	note_fault(op->tenant, &op->members->list[attempt->server],
+	    attempt->addr, error);
+}
+
 /* Sends, going on to the next address at once. False when none is left. */
 static bool
 op_try(struct tenant_op *op, struct attempt attempt)
@@ -59,13 +87,12 @@ op_try(struct tenant_op *op, struct attempt attempt)
 
 	while (attempt.count < m->addr_count) {
 		op->sending++;
-		if (tenant_send(op->tenant, &m->addrs[attempt.addr],
-			op->datagram, op->datagram_len, expires,
-			attempt_token(op, &attempt)) == 0)
+		if (transport_send(op->tenant->transport,
+			&m->addrs[attempt.addr], op->datagram, op->datagram_len,
+			expires, attempt_token(op, &attempt)) == 0)
 			return true;
 		op->sending--;
-		op->tenant->counters.send_errors++;
-		tenant_avoid(op->tenant, m, attempt.addr);
+		op_fault(op, &attempt, EAFNOSUPPORT);
 		attempt.count++;
 		attempt.addr = (attempt.addr + 1) % m->addr_count;
 	}
@@ -77,14 +104,23 @@ static bool
 op_send(struct tenant_op *op, uint64_t serial, uint32_t server)
 {
 	const struct member *m = &op->members->list[server];
-	const struct tenant_server *s = tenant_stat(op->tenant, m->server_id);
-	uint32_t first = s != NULL ? s->first_addr : 0;
+	const uint32_t n = serial != SEND_DELIVERY ? (uint32_t)serial : 0;
 
-	if (serial != SEND_DELIVERY)
-		first += (uint32_t)serial;
-	return op_try(op, (struct attempt){.serial = serial,
-			      .server = server,
-			      .addr = first % m->addr_count});
+	return op_try(
+	    op, (struct attempt){
+		    .serial = serial,
+		    .server = server,
+		    .addr = tenant_address(tenant_op_peer(op, server), m, n),
+		});
+}
+
+static void
+miss_round(struct tenant_op *op, uint32_t server)
+{
+	struct peer *peer = tenant_op_peer(op, server);
+
+	if (peer != NULL && (op->asked >> server & 1) != 0)
+		peer_missed_round(peer);
 }
 
 void
@@ -92,13 +128,18 @@ tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round)
 {
 	uint32_t server;
 
-	if (op->sent_at == 0)
+	if (op->sent_at == 0) {
 		op->sent_at = loop_now();
+		op->port = transport_hold(op->tenant->transport);
+	}
 	op->round = round;
 	op->taken = 0;
 	op->awaiting = (uint32_t)__builtin_popcountll(targets);
 	for (server = 0; targets != 0; server++, targets >>= 1) {
-		if ((targets & 1) != 0 && !op_send(op, round, server))
+		if ((targets & 1) == 0)
+			continue;
+		miss_round(op, server);
+		if (!op_send(op, round, server))
 			op_result(op, server, false);
 	}
 }
@@ -118,7 +159,8 @@ static void
 count_sent(struct tenant_op *op, const struct attempt *attempt)
 {
 	struct tenant *t = op->tenant;
-	struct tenant_server *s;
+	const uint64_t bit = (uint64_t)1 << attempt->server;
+	struct peer *peer = tenant_op_peer(op, attempt->server);
 
 	if (attempt->serial == SEND_DELIVERY)
 		t->counters.deliveries_sent++;
@@ -126,16 +168,12 @@ count_sent(struct tenant_op *op, const struct attempt *attempt)
 		t->counters.replays_sent++;
 	t->counters.requests_sent++;
 	op->owed++;
-	s = tenant_stat(t, op->members->list[attempt->server].server_id);
-	if (s != NULL)
-		s->sent++;
-}
-
-/* Does it say anything of the address, and not of our own queue or sizes? */
-static bool
-address_fault(int error)
-{
-	return error != ENOBUFS && error != ENOMEM && error != EMSGSIZE;
+	/* A delivery follows so closely that the answer is to the request. */
+	if (attempt->serial != SEND_DELIVERY)
+		op->repeated |= op->asked & bit;
+	op->asked |= bit;
+	if (peer != NULL)
+		peer_sent(peer, loop_now());
 }
 
 /* The operation's time, or the tenant's, was up: nobody's fault. */
@@ -146,29 +184,17 @@ given_up(int error)
 }
 
 /*
- * Is the next address worth a try? A send of an earlier round is not, the
- * later round has sent to that server; nor is a server that has answered.
+ * The kernel refused an address; true when the next one is under way. Not for
+ * a send of an earlier round: the later round has sent to that server.
  */
-static bool
-may_retry(
-    const struct tenant_op *op, const struct attempt *attempt, bool current)
-{
-	if ((op->heard >> attempt->server & 1) != 0)
-		return false;
-	return current || attempt->serial == SEND_DELIVERY;
-}
-
-/* The kernel refused an address; true when the next one is under way. */
 static bool
 op_refused(
     struct tenant_op *op, struct attempt attempt, bool current, int error)
 {
 	const struct member *m = &op->members->list[attempt.server];
 
-	op->tenant->counters.send_errors++;
-	if (address_fault(error))
-		tenant_avoid(op->tenant, m, attempt.addr);
-	if (!may_retry(op, &attempt, current))
+	op_fault(op, &attempt, error);
+	if (!current && attempt.serial != SEND_DELIVERY)
 		return false;
 	attempt.count++;
 	attempt.addr = (attempt.addr + 1) % m->addr_count;
@@ -201,10 +227,43 @@ report_sent(struct tenant *t, struct udp_token token, int error)
 
 	if (error == 0)
 		t->counters.reports_sent++;
-	else if (!given_up(error))
+	else if (given_up(error))
+		return;
+	else if (at >= 0)
+		note_fault(t, &t->members->list[at], token.index, error);
+	else
 		t->counters.send_errors++;
-	if (error != 0 && !given_up(error) && address_fault(error) && at >= 0)
-		tenant_avoid(t, &t->members->list[at], token.index);
+}
+
+/* Which server is it? The newest snapshot must do; ICMP is but a hint. */
+void
+tenant_refused(void *arg, const struct endpoint *to, int error)
+{
+	struct tenant *t = arg;
+	const struct member *m;
+
+	t->counters.refused++;
+	for (uint32_t i = 0; i < t->members->count; i++) {
+		m = &t->members->list[i];
+		for (uint32_t k = 0; k < m->addr_count; k++) {
+			if (!endpoint_equal(&m->addrs[k], to))
+				continue;
+			peer_refused(&t->peers.list[i], error, loop_now());
+			if (address_fault(error))
+				tenant_avoid(&t->peers.list[i], m, k);
+			return;
+		}
+	}
+}
+
+/* A server that has answered gets no more, not even what was queued before. */
+bool
+tenant_wanted(void *arg, struct udp_token token)
+{
+	const struct tenant_op *op = token.owner;
+
+	(void)arg;
+	return op == NULL || (op->heard >> attempt_of(token).server & 1) == 0;
 }
 
 void

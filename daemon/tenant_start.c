@@ -35,7 +35,7 @@ op_new(struct tenant *t, const struct pdu_rate *rate, size_t datagram_len)
 }
 
 static int
-op_encode(struct tenant *t, const struct tenant_check *check,
+op_encode(struct tenant *t, const struct tenant_check *check, uint64_t stamp,
     uint8_t datagram[PACKET_MAX], size_t *len)
 {
 	uint8_t pdu[PACKET_MAX];
@@ -47,8 +47,8 @@ op_encode(struct tenant *t, const struct tenant_check *check,
 	    t->config->profile, check->rate, pdu, sizeof(pdu), &pdu_len);
 	if (err != 0)
 		return err;
-	return tenant_seal(
-	    t, check->unique_id, pdu, pdu_len, datagram, PACKET_MAX, len);
+	return tenant_seal(t, check->unique_id, stamp, pdu, pdu_len, datagram,
+	    PACKET_MAX, len);
 }
 
 /* Bits of the current snapshot, with the adaptive preference alone. */
@@ -59,7 +59,7 @@ suspected(const struct tenant *t)
 	uint64_t bits = 0;
 
 	for (uint32_t i = 0; after > 0 && i < t->members->count; i++) {
-		if (suspect_is(&t->stats[i].suspect, after))
+		if (suspect_is(&t->peers.list[i].suspect, after))
 			bits |= (uint64_t)1 << i;
 	}
 	return bits;
@@ -71,6 +71,7 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 {
 	uint8_t datagram[PACKET_MAX];
 	struct tenant_op *op = tenant_op_find(t, check->unique_id);
+	const uint64_t stamp = loop_wall_ms();
 	size_t len;
 	int64_t now = loop_now();
 	int err;
@@ -81,7 +82,7 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 		return RLA_EBUSY;
 	if (op != NULL) /* decided, but its caller never heard of it */
 		tenant_op_bury(op);
-	err = op_encode(t, check, datagram, &len);
+	err = op_encode(t, check, stamp, datagram, &len);
 	if (err != 0)
 		return err;
 	op = op_new(t, check->rate, len);
@@ -89,6 +90,8 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 		return RLA_EBUSY;
 	memcpy(op->datagram, datagram, len);
 	op->datagram_len = (uint16_t)len;
+	op->stamp = check->resent ? 0 : stamp;
+	op->stamped_at = now;
 	memcpy(op->entry.key, check->unique_id, TABLE_KEY_LEN);
 	if (heap_reserve(&t->timers, t->in_flight.count + 1) != 0 ||
 	    table_insert(&t->in_flight, &op->entry) != 0) {

@@ -21,6 +21,7 @@
 	X(deliveries_sent, "Request datagrams of completion delivery")         \
 	X(reports_sent, "Report datagrams sent")                               \
 	X(send_errors, "Datagrams that the kernel refused")                    \
+	X(refused, "Datagrams that the network refused, by ICMP")              \
 	X(answers, "Valid answers to operations in flight")                    \
 	X(answers_late, "Valid answers to operations decided before")          \
 	X(answers_duplicate, "Valid answers of a server that had answered")    \
@@ -32,7 +33,8 @@
 	X(invalid_content, "Answers whose counts or ids differ from asked")    \
 	X(invalid_source, "Answers from another address, under strict_source") \
 	X(source_mismatch, "Accepted answers from another address")            \
-	X(rebind_asked, "Answers that ask for another source port")
+	X(rebind_asked, "Answers that ask for another source port")            \
+	X(suspicions, "Times that a server became suspected")
 
 /* X(field, help). Of the agent. */
 #define AGENT_COUNTERS(X)                                                  \

@@ -164,13 +164,13 @@ stop_agent(void)
 
 /* The next frame, which must come. */
 static inline void
-next(struct peer *p)
+next(struct ipc_peer *p)
 {
 	TURN_UNTIL(peer_take(p, &reply));
 }
 
 static inline void
-join(struct peer *p, const char *path)
+join(struct ipc_peer *p, const char *path)
 {
 	peer_open(p, path);
 	peer_hello(p);
@@ -179,7 +179,7 @@ join(struct peer *p, const char *path)
 }
 
 static inline void
-expect_done(struct peer *p, uint64_t id, enum ipc_reason reason)
+expect_done(struct ipc_peer *p, uint64_t id, enum ipc_reason reason)
 {
 	next(p);
 	ck_assert_uint_eq(reply.type, IPC_DONE);
@@ -189,7 +189,7 @@ expect_done(struct peer *p, uint64_t id, enum ipc_reason reason)
 
 /* The agent says why, and closes. */
 static inline void
-expect_error(struct peer *p, uint64_t id, enum ipc_error_code code)
+expect_error(struct ipc_peer *p, uint64_t id, enum ipc_error_code code)
 {
 	next(p);
 	ck_assert_uint_eq(reply.type, IPC_ERROR);
@@ -201,7 +201,7 @@ expect_error(struct peer *p, uint64_t id, enum ipc_error_code code)
 }
 
 static inline void
-expect_decision(struct peer *p, uint64_t id, enum ipc_outcome outcome,
+expect_decision(struct ipc_peer *p, uint64_t id, enum ipc_outcome outcome,
     bool permit, enum ipc_source source, enum ipc_reason reason)
 {
 	next(p);
@@ -217,7 +217,8 @@ expect_decision(struct peer *p, uint64_t id, enum ipc_outcome outcome,
 }
 
 static inline void
-expect_failed(struct peer *p, uint64_t id, bool permit, enum ipc_reason reason)
+expect_failed(
+    struct ipc_peer *p, uint64_t id, bool permit, enum ipc_reason reason)
 {
 	expect_decision(p, id, IPC_FAILED, permit, IPC_SOURCE_POLICY, reason);
 	ck_assert_uint_ne(decision.text[0], '\0');
@@ -225,7 +226,7 @@ expect_failed(struct peer *p, uint64_t id, bool permit, enum ipc_reason reason)
 
 /* A frame there and back: the connection works. */
 static inline void
-expect_alive(struct peer *p, uint64_t id)
+expect_alive(struct ipc_peer *p, uint64_t id)
 {
 	writer_bytes(peer_begin(p, IPC_PING, id), "echo", 4);
 	peer_end(p);

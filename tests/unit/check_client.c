@@ -9,12 +9,12 @@
 
 #include "tests/unit/agent_fixture.h"
 
-static struct peer a, b, c;
+static struct ipc_peer a, b, c;
 
 static void
 expect_refused(const char *path, enum ipc_error_code code)
 {
-	static struct peer p;
+	static struct ipc_peer p;
 
 	peer_open(&p, path);
 	expect_error(&p, 0, code);
@@ -93,7 +93,7 @@ END_TEST
 
 START_TEST(the_control_socket_has_a_cap_too)
 {
-	static struct peer many[64];
+	static struct ipc_peer many[64];
 
 	start_agent(&(struct shape){0});
 	for (unsigned int i = 0; i < 64; i++)
@@ -134,7 +134,7 @@ START_TEST(descriptors)
 END_TEST
 
 static void
-check(struct peer *p, uint64_t id, uint32_t operation, const char *rule)
+check(struct ipc_peer *p, uint64_t id, uint32_t operation, const char *rule)
 {
 	const struct peer_base base = {.number = operation, .tokens = 1};
 

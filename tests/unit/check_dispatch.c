@@ -9,7 +9,7 @@
 #include "daemon/dispatch_private.h" /* for the frame timeout */
 #include "tests/unit/agent_fixture.h"
 
-static struct peer a, b;
+static struct ipc_peer a, b;
 
 static struct tenant *
 slow(void)
@@ -41,7 +41,7 @@ START_TEST(welcome)
 END_TEST
 
 static void
-hello(struct peer *p, uint32_t magic, uint16_t low, uint16_t high)
+hello(struct ipc_peer *p, uint32_t magic, uint16_t low, uint16_t high)
 {
 	struct writer *w;
 
@@ -98,7 +98,7 @@ START_TEST(greeting)
 END_TEST
 
 static void
-raw_length(struct peer *p, uint32_t length)
+raw_length(struct ipc_peer *p, uint32_t length)
 {
 	uint8_t bytes[16] = {0};
 
@@ -183,7 +183,7 @@ START_TEST(payloads)
 {
 	static const uint16_t all[] = {IPC_CHECK, IPC_CHECK_ADHOC, IPC_CANCEL,
 	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_WAIT, IPC_STATUS, IPC_SERVERS,
-	    IPC_QUIT, IPC_PING};
+	    IPC_POLICY, IPC_QUIT, IPC_PING};
 
 	with_another();
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(*all); i++) {
@@ -202,7 +202,7 @@ START_TEST(payloads)
 		peer_close(&a);
 		join(&a, main_path);
 	}
-	ck_assert_uint_eq(counters()->frames_bad, 15);
+	ck_assert_uint_eq(counters()->frames_bad, 16);
 	ck_assert_uint_eq(counters()->checks, 1);
 	another_is_undisturbed();
 }
@@ -280,7 +280,7 @@ START_TEST(ping)
 END_TEST
 
 static void
-report_keyed(struct peer *p, uint64_t id, uint32_t ms, const char *tenant,
+report_keyed(struct ipc_peer *p, uint64_t id, uint32_t ms, const char *tenant,
     const char *tracker, uint32_t options, const char *key)
 {
 	struct writer *w = peer_begin(p, IPC_REPORT, id);
@@ -294,7 +294,7 @@ report_keyed(struct peer *p, uint64_t id, uint32_t ms, const char *tenant,
 }
 
 static void
-report(struct peer *p, uint64_t id, uint32_t ms, const char *tenant,
+report(struct ipc_peer *p, uint64_t id, uint32_t ms, const char *tenant,
     const char *tracker)
 {
 	report_keyed(p, id, ms, tenant, tracker, 0, "");
@@ -302,7 +302,7 @@ report(struct peer *p, uint64_t id, uint32_t ms, const char *tenant,
 
 static void
 expect_reported(
-    struct peer *p, uint64_t id, enum ipc_reason reason, uint32_t sent)
+    struct ipc_peer *p, uint64_t id, enum ipc_reason reason, uint32_t sent)
 {
 	next(p);
 	ck_assert_uint_eq(reply.type, IPC_REPORTED);
@@ -403,7 +403,7 @@ START_TEST(reports_with_a_key)
 END_TEST
 
 static void
-report_adhoc(struct peer *p, uint64_t id, uint32_t buffer, const char *name)
+report_adhoc(struct ipc_peer *p, uint64_t id, uint32_t buffer, const char *name)
 {
 	struct writer *w = peer_begin(p, IPC_REPORT_ADHOC, id);
 
@@ -465,7 +465,7 @@ END_TEST
 
 /* The whole document, and how many frames it took. */
 static json_t *
-document(struct peer *p, uint16_t type, uint64_t id, unsigned int *frames)
+document(struct ipc_peer *p, uint16_t type, uint64_t id, unsigned int *frames)
 {
 	static char text[256 * 1024];
 	json_error_t error;
@@ -553,6 +553,29 @@ START_TEST(servers)
 }
 END_TEST
 
+/* Answered on the listener of applications and on the control socket. */
+START_TEST(policy)
+{
+	unsigned int frames;
+	json_t *json, *tenant;
+
+	with_another();
+	json = document(&a, IPC_POLICY, 1, &frames);
+	ck_assert_uint_eq(frames, 1);
+	tenant = json_array_get(json_object_get(json, "tenants"), 1);
+	ck_assert_str_eq(
+	    json_string_value(json_object_get(tenant, "name")), "slow");
+	ck_assert_int_eq(number(tenant, "policy", "unit_ms"), 10000);
+	json_decref(json);
+	peer_close(&a);
+	join(&a, control_path);
+	json = document(&a, IPC_POLICY, 1, &frames);
+	ck_assert_uint_eq(json_array_size(json_object_get(json, "tenants")), 2);
+	json_decref(json);
+	another_is_undisturbed();
+}
+END_TEST
+
 /* Many servers: several frames, and other answers may come in between. */
 START_TEST(a_long_document_spans_frames)
 {
@@ -612,7 +635,7 @@ START_TEST(any_bytes)
 {
 	static const uint16_t kinds[] = {IPC_CHECK, IPC_CHECK_ADHOC, IPC_CANCEL,
 	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_PING, IPC_WAIT, IPC_STATUS,
-	    IPC_SERVERS, IPC_QUIT};
+	    IPC_SERVERS, IPC_POLICY, IPC_QUIT};
 	uint64_t seed = harness_seed();
 	struct peer_base base;
 	uint8_t bytes[300];
@@ -638,7 +661,7 @@ START_TEST(any_bytes)
 		} else {
 			harness_fill(&seed, bytes, sizeof(bytes));
 			writer_bytes(
-			    peer_begin(&a, kinds[harness_below(&seed, 10)],
+			    peer_begin(&a, kinds[harness_below(&seed, 11)],
 				harness_below(&seed, 9)),
 			    bytes, harness_below(&seed, sizeof(bytes)));
 			peer_end(&a);
@@ -680,6 +703,7 @@ main(void)
 	tcase_add_test(tc, a_report_without_a_server);
 	tcase_add_test(tc, status);
 	tcase_add_test(tc, servers);
+	tcase_add_test(tc, policy);
 	tcase_add_test(tc, a_long_document_spans_frames);
 	tcase_add_test(tc, a_peer_that_never_reads);
 	tcase_add_test(tc, any_bytes);

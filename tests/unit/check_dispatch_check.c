@@ -8,7 +8,7 @@
 
 #include "tests/unit/agent_fixture.h"
 
-static struct peer a, b;
+static struct ipc_peer a, b;
 
 static const struct tenant_counters *
 slow(void)

@@ -12,7 +12,7 @@
 #include "tests/unit/agent_fixture.h"
 #include "tests/unit/dnsreply.h"
 
-static struct peer a, b;
+static struct ipc_peer a, b;
 
 /* A nameserver that answers when the test lets it. */
 static int dns;
@@ -77,7 +77,7 @@ stop_agent_with_dns(void)
 }
 
 static bool
-nothing_comes(struct peer *p)
+nothing_comes(struct ipc_peer *p)
 {
 	settle();
 	return !peer_take(p, &reply) && !p->eof;

@@ -298,18 +298,31 @@ START_TEST(a_flipped_bit_changes_nothing)
 }
 END_TEST
 
+static const struct peer *
+peer_of(uint64_t server_id)
+{
+	const struct peers *peers = tenant_peers(tenant);
+
+	for (uint32_t i = 0; i < peers->count; i++) {
+		if (peers->list[i].server_id == server_id)
+			return &peers->list[i];
+	}
+	ck_abort_msg("no such server");
+	return NULL;
+}
+
 /*
  * Servers that answer after the decision are alive: it shows in what is known
  * of them, once, and changes nothing else. At the horizon nobody listens.
  */
 START_TEST(late_answers_are_heard)
 {
-	struct tenant_server seen;
+	const struct peer *seen;
 	struct fake_request late;
 
 	start(AUTH_AES, PROFILE_V2, "false");
-	tenant_server(tenant, FIRST_ID + 1, &seen);
-	ck_assert_int_eq(seen.last_answer, 0);
+	seen = peer_of(FIRST_ID + 1);
+	ck_assert_int_eq(seen->last_answer, 0);
 	TURN_UNTIL(fake_server_take(&server[1], &late));
 	fake_server_allow(&server[0], &q);
 	TURN_UNTIL(out.calls == 1);
@@ -318,10 +331,9 @@ START_TEST(late_answers_are_heard)
 	TURN_UNTIL(counters()->answers_late == 1);
 	fake_server_allow(&server[1], &late);
 	TURN_UNTIL(counters()->answers_duplicate == 1);
-	tenant_server(tenant, FIRST_ID + 1, &seen);
-	ck_assert_uint_eq(seen.answered, 2); /* of two that were sent */
-	ck_assert_uint_eq(seen.selected, 0);
-	ck_assert_int_gt(seen.last_answer, 0);
+	ck_assert_uint_eq(seen->answered, 2); /* of two that were sent */
+	ck_assert_uint_eq(seen->selected, 0);
+	ck_assert_int_gt(seen->last_answer, 0);
 	ck_assert_uint_eq(counters()->answers, 1);
 	ck_assert_uint_eq(counters()->invalid_operation, 0);
 	ck_assert_uint_eq(out.calls, 1);
@@ -332,16 +344,16 @@ END_TEST
 /* A server that is slower than the horizon is not taken for a wrong key. */
 START_TEST(answers_after_the_horizon)
 {
-	struct tenant_server seen;
+	const struct peer *seen;
 
 	start(AUTH_AES, PROFILE_V2, "false");
 	ck_assert(!tenant_heard(tenant));
 	q.head.unique_id[0] ^= 0xff; /* nobody remembers it */
 	fake_server_allow(&server[0], &q);
 	TURN_UNTIL(counters()->invalid_operation == 1);
-	tenant_server(tenant, FIRST_ID, &seen);
-	ck_assert_int_gt(seen.last_answer, 0);
-	ck_assert_uint_eq(seen.answered, 0);
+	seen = peer_of(FIRST_ID);
+	ck_assert_int_gt(seen->last_answer, 0);
+	ck_assert_uint_eq(seen->answered, 0);
 	ck_assert(tenant_heard(tenant));
 	ck_assert_uint_eq(out.calls, 0);
 	stop_tenant();
@@ -432,28 +444,24 @@ END_TEST
 
 START_TEST(what_is_known_of_a_server)
 {
-	struct tenant_server s;
+	const struct peer *s;
 	int64_t begun = loop_now();
 
 	start(AUTH_AES, PROFILE_V1, NULL);
-	tenant_server(tenant, FIRST_ID, &s);
-	ck_assert_uint_eq(s.sent, 1);
-	ck_assert_uint_eq(s.answered, 0);
-	ck_assert_int_eq(s.last_answer, 0);
+	s = peer_of(FIRST_ID);
+	ck_assert_uint_eq(s->sent, 1);
+	ck_assert_uint_eq(s->answered, 0);
+	ck_assert_int_eq(s->last_answer, 0);
 	fake_server_allow(&server[0], &q);
 	TURN_UNTIL(out.calls == 1);
-	tenant_server(tenant, FIRST_ID, &s);
-	ck_assert_uint_eq(s.server_id, FIRST_ID);
-	ck_assert_uint_eq(s.answered, 1);
-	ck_assert_uint_eq(s.selected, 1);
-	ck_assert_int_gt(s.last_answer, begun);
-	ck_assert_int_gt(s.rtt_us, 0);
-	ck_assert_int_le(s.rtt_us, loop_now() - begun);
-	tenant_server(tenant, FIRST_ID + 1, &s);
-	ck_assert_uint_eq(s.answered, 0);
-	tenant_server(tenant, 4711, &s);
-	ck_assert_uint_eq(s.server_id, 4711);
-	ck_assert_uint_eq(s.sent, 0);
+	ck_assert_uint_eq(s->server_id, FIRST_ID);
+	ck_assert_uint_eq(s->answered, 1);
+	ck_assert_uint_eq(s->selected, 1);
+	ck_assert_int_gt(s->last_answer, begun);
+	ck_assert_int_gt(s->rtt_us, 0);
+	ck_assert_int_le(s->rtt_us, loop_now() - begun);
+	ck_assert_int_gt(peer_rtt(s, 500, loop_now()), 0);
+	ck_assert_uint_eq(peer_of(FIRST_ID + 1)->answered, 0);
 	stop_tenant();
 }
 END_TEST

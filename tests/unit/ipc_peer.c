@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 bool
-peer_reach(struct peer *p, const char *path)
+peer_reach(struct ipc_peer *p, const char *path)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 
@@ -28,21 +28,21 @@ peer_reach(struct peer *p, const char *path)
 }
 
 void
-peer_open(struct peer *p, const char *path)
+peer_open(struct ipc_peer *p, const char *path)
 {
 	if (!peer_reach(p, path))
 		ck_abort_msg("%s: %s", path, strerror(errno));
 }
 
 void
-peer_close(struct peer *p)
+peer_close(struct ipc_peer *p)
 {
 	close(p->fd);
 	p->fd = -1;
 }
 
 struct writer *
-peer_begin(struct peer *p, uint16_t type, uint64_t id)
+peer_begin(struct ipc_peer *p, uint16_t type, uint64_t id)
 {
 	writer_init(&p->w, p->frame, sizeof(p->frame));
 	writer_u32(&p->w, 0);
@@ -53,7 +53,7 @@ peer_begin(struct peer *p, uint16_t type, uint64_t id)
 }
 
 bool
-peer_write(struct peer *p, const void *bytes, size_t len)
+peer_write(struct ipc_peer *p, const void *bytes, size_t len)
 {
 	ssize_t n = send(p->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -61,7 +61,7 @@ peer_write(struct peer *p, const void *bytes, size_t len)
 }
 
 void
-peer_end(struct peer *p)
+peer_end(struct ipc_peer *p)
 {
 	ck_assert(writer_ok(&p->w));
 	writer_patch_u32(&p->w, 0, (uint32_t)writer_len(&p->w));
@@ -69,14 +69,14 @@ peer_end(struct peer *p)
 }
 
 void
-peer_str(struct peer *p, const char *text)
+peer_str(struct ipc_peer *p, const char *text)
 {
 	writer_u16(&p->w, (uint16_t)strlen(text));
 	writer_bytes(&p->w, text, strlen(text));
 }
 
 void
-peer_hello(struct peer *p)
+peer_hello(struct ipc_peer *p)
 {
 	struct writer *w = peer_begin(p, 0x0001, 0);
 
@@ -88,21 +88,21 @@ peer_hello(struct peer *p)
 }
 
 void
-peer_empty(struct peer *p, uint16_t type, uint64_t id)
+peer_empty(struct ipc_peer *p, uint16_t type, uint64_t id)
 {
 	peer_begin(p, type, id);
 	peer_end(p);
 }
 
 void
-peer_wait(struct peer *p, uint64_t id, uint32_t timeout_ms)
+peer_wait(struct ipc_peer *p, uint64_t id, uint32_t timeout_ms)
 {
 	writer_u32(peer_begin(p, 0x0040, id), timeout_ms);
 	peer_end(p);
 }
 
 void
-peer_base(struct peer *p, const struct peer_base *base)
+peer_base(struct ipc_peer *p, const struct peer_base *base)
 {
 	static const uint8_t zeros[16];
 	uint8_t id[16] = {[6] = 0x4F, [8] = 0xBF};
@@ -119,7 +119,7 @@ peer_base(struct peer *p, const struct peer_base *base)
 }
 
 void
-peer_check(struct peer *p, uint64_t id, const struct peer_base *base,
+peer_check(struct ipc_peer *p, uint64_t id, const struct peer_base *base,
     const char *rule, const char *key)
 {
 	struct peer_base b = *base;
@@ -134,7 +134,7 @@ peer_check(struct peer *p, uint64_t id, const struct peer_base *base,
 }
 
 void
-peer_adhoc(struct peer *p, uint64_t id, const struct peer_base *base,
+peer_adhoc(struct ipc_peer *p, uint64_t id, const struct peer_base *base,
     const char *tenant, unsigned int guards, unsigned int resources)
 {
 	struct writer *w = peer_begin(p, 0x0011, id);
@@ -165,7 +165,7 @@ peer_adhoc(struct peer *p, uint64_t id, const struct peer_base *base,
 }
 
 static void
-receive(struct peer *p)
+receive(struct ipc_peer *p)
 {
 	ssize_t n;
 
@@ -211,7 +211,7 @@ verdict(struct reply *out)
 }
 
 bool
-peer_take(struct peer *p, struct reply *out)
+peer_take(struct ipc_peer *p, struct reply *out)
 {
 	struct reader r;
 	uint32_t length;

@@ -13,7 +13,7 @@
 
 #define PEER_NAME (IPC_MAX_NAME + 1)
 
-struct peer {
+struct ipc_peer {
 	int fd;
 	bool eof;
 	uint8_t in[128 * 1024];
@@ -62,31 +62,31 @@ struct peer_base {
 };
 
 /* Non-blocking; the connect itself needs no agent that runs. */
-void peer_open(struct peer *p, const char *path);
+void peer_open(struct ipc_peer *p, const char *path);
 /* False when it is refused. */
-bool peer_reach(struct peer *p, const char *path);
-void peer_close(struct peer *p);
+bool peer_reach(struct ipc_peer *p, const char *path);
+void peer_close(struct ipc_peer *p);
 
 /* A frame: begin, write into p->w, end. */
-struct writer *peer_begin(struct peer *p, uint16_t type, uint64_t id);
-void peer_end(struct peer *p);
-void peer_str(struct peer *p, const char *text);
+struct writer *peer_begin(struct ipc_peer *p, uint16_t type, uint64_t id);
+void peer_end(struct ipc_peer *p);
+void peer_str(struct ipc_peer *p, const char *text);
 /* Any bytes. False when the socket takes no more, or is closed. */
-bool peer_write(struct peer *p, const void *bytes, size_t len);
+bool peer_write(struct ipc_peer *p, const void *bytes, size_t len);
 
-void peer_hello(struct peer *p);
-void peer_empty(struct peer *p, uint16_t type, uint64_t id);
-void peer_wait(struct peer *p, uint64_t id, uint32_t timeout_ms);
-void peer_base(struct peer *p, const struct peer_base *base);
+void peer_hello(struct ipc_peer *p);
+void peer_empty(struct ipc_peer *p, uint16_t type, uint64_t id);
+void peer_wait(struct ipc_peer *p, uint64_t id, uint32_t timeout_ms);
+void peer_base(struct ipc_peer *p, const struct peer_base *base);
 /* key NULL: none. */
-void peer_check(struct peer *p, uint64_t id, const struct peer_base *base,
+void peer_check(struct ipc_peer *p, uint64_t id, const struct peer_base *base,
     const char *rule, const char *key);
 /* So many guards "g0", ... and resources "r0", ... */
-void peer_adhoc(struct peer *p, uint64_t id, const struct peer_base *base,
+void peer_adhoc(struct ipc_peer *p, uint64_t id, const struct peer_base *base,
     const char *tenant, unsigned int guards, unsigned int resources);
 
 /* Takes a frame if one is there. Afterwards p->eof says if it was the last. */
-bool peer_take(struct peer *p, struct reply *out);
+bool peer_take(struct ipc_peer *p, struct reply *out);
 void peer_decision(const struct reply *r, struct peer_decision *out);
 
 #endif
