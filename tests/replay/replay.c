@@ -2,7 +2,10 @@
  * Plays scripts of a rate request's life against the pure core, in virtual
  * time, and prints TAP: one test per script.
  *
- *   replay [-x] FILE|FOLDER...      -x: every script has to fail
+ *   replay [-x] FILE|FOLDER...
+ *
+ * With -x every script has to fail, and its first line, "# fault: TEXT", says
+ * how: TEXT is in what is reported.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -20,12 +23,29 @@ base_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
+/* The fault that the first line announces; empty when it does not. */
+static void
+read_announced(FILE *f, char *buf, size_t size)
+{
+	static const char intro[] = "# fault: ";
+
+	if (fgets(buf, (int)size, f) == NULL ||
+	    strncmp(buf, intro, strlen(intro)) != 0)
+		buf[0] = '\0';
+	else
+		memmove(
+		    buf, buf + strlen(intro), strlen(buf + strlen(intro)) + 1);
+	buf[strcspn(buf, "\n")] = '\0';
+	rewind(f);
+}
+
 /* One TAP line. Returns whether the script did what was wanted of it. */
 static bool
 test(const char *path, int n, bool must_fail)
 {
 	static struct script s;
 	FILE *f = fopen(path, "r");
+	char want[SCRIPT_LINE_LEN];
 	bool ok;
 
 	if (f == NULL) {
@@ -33,14 +53,18 @@ test(const char *path, int n, bool must_fail)
 		    base_name(path), path);
 		return false;
 	}
+	read_announced(f, want, sizeof(want));
 	script_play(&s, f);
 	fclose(f);
-	ok = (s.fault[0] != '\0') == must_fail;
+	ok = must_fail ? want[0] != '\0' && strstr(s.fault, want) != NULL
+		       : s.fault[0] == '\0';
 	printf("%sok %d - %s\n", ok ? "" : "not ", n, base_name(path));
 	if (s.fault[0] != '\0')
 		printf("# %s:%d: %s\n", path, s.line, s.fault);
 	else if (must_fail)
 		printf("# %s: passes, though it must fail\n", path);
+	if (must_fail && !ok)
+		printf("# %s: must fail with \"%s\"\n", path, want);
 	return ok;
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "daemon/core/members.h"
 #include "tests/unit/policy_oracle.h"
 
 #define SCRIPT_WORDS_MAX 80
@@ -25,6 +26,8 @@ struct script {
 	bool have_policy;
 	bool accepted;
 	uint32_t servers;
+	struct members *members;  /* as discovered; NULL: only a number */
+	struct members *snapshot; /* of the last operation */
 	bool running; /* an operation was started and has not completed */
 	int64_t now;
 	struct oracle o;

@@ -220,6 +220,18 @@ START_TEST(equal_whatever_the_order_of_addresses)
 }
 END_TEST
 
+START_TEST(an_address_more_or_less_is_a_change)
+{
+	struct members_target two = target(1, 2, 1), one = target(1, 1, 1);
+	struct members *a = build(&two, 1), *b = build(&one, 1);
+
+	ck_assert(!members_equal(a, b));
+	ck_assert(!members_equal(b, a));
+	members_unref(a);
+	members_unref(b);
+}
+END_TEST
+
 static const struct {
 	const char *name;
 	int ret;
@@ -317,6 +329,7 @@ main(void)
 	tcase_add_test(tc, over_the_cap_the_oldest_stay);
 	tcase_add_test(tc, references_keep_a_snapshot);
 	tcase_add_test(tc, equal_whatever_the_order_of_addresses);
+	tcase_add_test(tc, an_address_more_or_less_is_a_change);
 	tcase_add_loop_test(
 	    tc, labels_parse_strictly, 0, sizeof(labels) / sizeof(labels[0]));
 	tcase_add_test(tc, a_label_ends_with_its_length);

@@ -367,6 +367,96 @@ START_TEST(a_cancel_before_the_send_sends_nothing)
 }
 END_TEST
 
+/* Adaptive preference. */
+
+static void
+begin_suspecting(uint32_t servers, uint64_t suspected)
+{
+	policy.suspect_after = 1;
+	make_plan();
+	policy_op_init(
+	    &op, &plan, servers, suspected, START, POLICY_NEVER, START);
+}
+
+static void
+take_missed(int64_t now, uint32_t server)
+{
+	struct policy_action a = policy_op_next(&op, START + now);
+
+	ck_assert_int_eq(a.act, POLICY_MISSED);
+	ck_assert_uint_eq(a.server, server);
+	ck_assert_uint_eq(a.targets, 0);
+}
+
+static const struct {
+	uint32_t servers;
+	uint32_t preferred;
+	uint64_t suspected;
+} preferences[] = {
+    {3, 0, 0},
+    {3, 1, 1},
+    {3, 0, 2},
+    {3, 2, 3},
+    {3, 1, 5},
+    {3, 0, 7}, /* all of them: as the specification has it */
+    {3, 0, UINT64_MAX},
+    {1, 0, 1},
+    {64, 63, UINT64_MAX >> 1},
+    {64, 0, UINT64_MAX},
+    {64, 0, UINT64_MAX << 1},
+    {0, 0, 1},
+};
+
+START_TEST(the_preferred_is_the_oldest_unsuspected)
+{
+	begin_suspecting(preferences[_i].servers, preferences[_i].suspected);
+	ck_assert_uint_eq(op.preferred, preferences[_i].preferred);
+}
+END_TEST
+
+START_TEST(the_plan_tells_suspect_after)
+{
+	ck_assert_uint_eq(plan.suspect_after, 0);
+	policy.suspect_after = UINT32_MAX;
+	make_plan();
+	ck_assert_uint_eq(plan.suspect_after, UINT32_MAX);
+}
+END_TEST
+
+START_TEST(a_miss_comes_before_the_other_actions)
+{
+	begin_suspecting(2, 0);
+	take_send(0, 3, 0);
+	ck_assert(policy_op_answer(&op, 1));
+	policy_op_advance(&op, START + 20 * MS);
+	take_missed(20 * MS, 0);
+	take_deliver(20 * MS, 1);
+	take_complete(20 * MS, POLICY_SELECTED, 1, 0);
+}
+END_TEST
+
+START_TEST(a_miss_does_not_take_the_send)
+{
+	begin_suspecting(2, 1);
+	take_send(0, 3, 0);
+	policy_op_advance(&op, START + 20 * MS);
+	take_missed(20 * MS, 1);
+	take_send(20 * MS, 3, 1);
+	take_nothing(20 * MS);
+}
+END_TEST
+
+START_TEST(a_younger_suspect_still_waits)
+{
+	begin_suspecting(3, 4);
+	take_send(0, 7, 0);
+	ck_assert(policy_op_answer(&op, 2));
+	policy_op_advance(&op, START + 1);
+	take_nothing(1);
+	ck_assert_int_eq(policy_op_timeout(&op), START + 20 * MS);
+}
+END_TEST
+
 START_TEST(state_names_are_the_specifications)
 {
 	ck_assert_str_eq(policy_state_name(POLICY_PREPARED), "Prepared");
@@ -405,6 +495,11 @@ START_TEST(random_operations_agree_with_the_oracle)
 	ck_assert_uint_gt(reach.finals, RUNS / 100);
 	ck_assert_uint_gt(reach.deliveries, RUNS / 20);
 	ck_assert_uint_gt(reach.skipped, RUNS / 200);
+	ck_assert_uint_gt(reach.missed, RUNS / 20);
+	ck_assert_uint_gt(reach.spared, RUNS / 20);
+	ck_assert_uint_gt(reach.by_preferred, RUNS / 200);
+	ck_assert_uint_gt(reach.by_suspect, RUNS / 200);
+	ck_assert_uint_gt(reach.all_suspect, RUNS / 50);
 }
 END_TEST
 
@@ -435,6 +530,12 @@ main(void)
 	tcase_add_test(tc, a_failed_replay_does_not);
 	tcase_add_test(tc, cancel_counts_only_before_the_decision);
 	tcase_add_test(tc, a_cancel_before_the_send_sends_nothing);
+	tcase_add_loop_test(tc, the_preferred_is_the_oldest_unsuspected, 0,
+	    sizeof(preferences) / sizeof(preferences[0]));
+	tcase_add_test(tc, the_plan_tells_suspect_after);
+	tcase_add_test(tc, a_miss_comes_before_the_other_actions);
+	tcase_add_test(tc, a_miss_does_not_take_the_send);
+	tcase_add_test(tc, a_younger_suspect_still_waits);
 	tcase_add_test(tc, state_names_are_the_specifications);
 	tcase_add_test(tc, random_operations_agree_with_the_oracle);
 	suite_add_tcase(suite, tc);

@@ -62,6 +62,17 @@ START_TEST(zero_stays_zero)
 }
 END_TEST
 
+START_TEST(a_product_over_32_bits_saturates)
+{
+	/* In 32 bits it would be zero. */
+	struct schedule linear = {SCHEDULE_LINEAR, 0, UINT32_C(1) << 31, 9};
+	struct schedule power = {SCHEDULE_EXPONENTIAL, 2, UINT32_C(1) << 31, 9};
+
+	ck_assert_uint_eq(schedule_units(&linear, 2), 9);
+	ck_assert_uint_eq(schedule_units(&power, 1), 9);
+}
+END_TEST
+
 START_TEST(the_far_ends_saturate)
 {
 	const uint32_t top = UINT32_MAX;
@@ -90,6 +101,7 @@ main(void)
 	tcase_add_test(tc, exponential_multiplies_up_to_its_max);
 	tcase_add_test(tc, exponential_by_one_is_fixed);
 	tcase_add_test(tc, zero_stays_zero);
+	tcase_add_test(tc, a_product_over_32_bits_saturates);
 	tcase_add_test(tc, the_far_ends_saturate);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);

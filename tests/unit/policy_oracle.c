@@ -104,13 +104,24 @@ begins(const struct oracle *o, uint32_t k)
 }
 
 static int64_t
-preferred_until(const struct oracle *o)
+preferred_until(const struct oracle *o, uint32_t round)
 {
-	uint64_t p = o->round <= o->policy.replay_count
-			 ? prefer_units(&o->policy, o->round)
+	uint64_t p = round <= o->policy.replay_count
+			 ? prefer_units(&o->policy, round)
 			 : o->policy.final_preference_units;
 
-	return begins(o, o->round) + (int64_t)p * unit_us(o);
+	return begins(o, round) + (int64_t)p * unit_us(o);
+}
+
+/* Asks one server after the other, oldest first. */
+static uint32_t
+whom_to_prefer(uint32_t servers, uint64_t suspected)
+{
+	for (uint32_t i = 0; i < servers; i++) {
+		if ((suspected >> i & 1) == 0)
+			return i;
+	}
+	return 0;
 }
 
 static uint32_t
@@ -125,8 +136,11 @@ decide(struct oracle *o, enum policy_end end)
 	o->over = true;
 	o->end = end;
 	o->send_due = false;
+	o->may_miss = false;
 	if (end == POLICY_SELECTED) {
 		o->server = lowest(o->answered);
+		o->at_once = o->now < preferred_until(o, o->round) &&
+			     o->now < o->deadline;
 		o->deliver_due = o->policy.completion_delivery;
 	}
 }
@@ -149,9 +163,12 @@ expected_timeout(const struct oracle *o)
 
 	if (o->over)
 		return POLICY_NEVER;
-	if ((o->answered & 1) != 0)
+	if ((o->answered & o->decisive) != 0)
 		return o->start;
-	at = o->answered != 0 ? preferred_until(o) : begins(o, o->round + 1);
+	at = o->answered != 0 ? preferred_until(o, o->round)
+			      : begins(o, o->round + 1);
+	if (o->may_miss && preferred_until(o, 0) < at)
+		at = preferred_until(o, 0);
 	return at < o->deadline ? at : o->deadline;
 }
 
@@ -181,6 +198,16 @@ move_round(struct oracle *o)
 		decide(o, POLICY_TIMEOUT);
 }
 
+/* The first look at or after P(0) tells, whatever is decided then. */
+static void
+look_for_miss(struct oracle *o)
+{
+	if (o->may_miss && o->now >= preferred_until(o, 0)) {
+		o->may_miss = false;
+		o->missed_due = (o->answered >> o->preferred & 1) == 0;
+	}
+}
+
 static void
 judge(struct oracle *o)
 {
@@ -188,9 +215,10 @@ judge(struct oracle *o)
 
 	if (o->over)
 		return;
+	look_for_miss(o);
 	if (o->answered != 0) {
-		if ((o->answered & 1) != 0 || out_of_time ||
-		    o->now >= preferred_until(o))
+		if ((o->answered & o->decisive) != 0 || out_of_time ||
+		    o->now >= preferred_until(o, o->round))
 			decide(o, POLICY_SELECTED);
 	} else if (out_of_time)
 		decide(o, POLICY_TIMEOUT);
@@ -209,24 +237,32 @@ check_progress(struct oracle *o)
 	    "no timeout is left in the past");
 	check(o, (o->answered & 1) == 0 || o->over,
 	    "the oldest server decides at once");
+	check(o, (o->answered & o->decisive) == 0 || o->over,
+	    "the preferred server, or an older one, decides at once");
 }
 
 void
-oracle_start(struct oracle *o, uint32_t servers, int64_t start,
-    int64_t deadline, int64_t now)
+oracle_start(struct oracle *o, uint32_t servers, uint64_t suspected,
+    int64_t start, int64_t deadline, int64_t now)
 {
 	o->start = start;
 	o->deadline = deadline;
 	o->now = now;
 	o->horizon = begins(o, o->policy.replay_count + 2);
 	o->members = servers == 64 ? UINT64_MAX : (UINT64_C(1) << servers) - 1;
+	o->preferred = whom_to_prefer(servers, suspected);
+	o->decisive = UINT64_MAX >> (63 - o->preferred);
+	o->may_miss =
+	    o->policy.suspect_after > 0 && now < preferred_until(o, 0);
 	o->prepared = true;
 	o->send_due = servers > 0;
 	if (servers == 0)
 		decide(o, POLICY_NO_SERVER);
 	else
 		judge(o);
-	policy_op_init(&o->op, &o->plan, servers, 0, start, deadline, now);
+	policy_op_init(
+	    &o->op, &o->plan, servers, suspected, start, deadline, now);
+	check(o, o->op.preferred == o->preferred, "the preferred server");
 	compare(o);
 	check_progress(o);
 	check(o, o->plan.horizon_us == o->horizon - start, "the horizon");
@@ -287,6 +323,12 @@ expected_action(struct oracle *o)
 	const uint64_t missing = o->members & ~o->answered & ~o->late;
 	const bool open = missing != 0 && o->now < o->horizon;
 
+	if (o->missed_due) { /* before all else, and nothing else is taken */
+		o->missed_due = false;
+		a.act = POLICY_MISSED;
+		a.server = o->preferred;
+		return a;
+	}
 	if (o->send_due && open && o->now < o->deadline)
 		a.act = POLICY_SEND;
 	else if (o->deliver_due && open)
@@ -301,6 +343,27 @@ expected_action(struct oracle *o)
 	}
 	o->send_due = o->deliver_due = false;
 	return a;
+}
+
+/* What must hold of any action, said without the model. */
+static void
+check_action(struct oracle *o, const struct policy_action *got)
+{
+	if (got->act == POLICY_SEND || got->act == POLICY_DELIVER) {
+		check(o, got->targets != 0, "a send has targets");
+		check(o, (got->targets & (o->answered | o->late)) == 0,
+		    "no send to a server that answered");
+		check(o, o->now < o->horizon, "no send after the horizon");
+		check(o, o->completions == 0, "no send after completion");
+	}
+	if (got->act == POLICY_MISSED)
+		check(o, o->now >= preferred_until(o, 0),
+		    "no miss before P(0) is over");
+	check(o, o->misses <= (o->policy.suspect_after > 0 ? 1 : 0),
+	    "at most one miss, and none without suspect_after");
+	check(o, o->deliveries <= 1, "one completion delivery");
+	check(o, o->completions <= 1, "one completion");
+	check(o, o->sends <= o->policy.replay_count + 1, "one send a round");
 }
 
 struct policy_action
@@ -318,18 +381,10 @@ oracle_next(struct oracle *o)
 		o->prepared = false;
 		o->sends++;
 	}
+	o->misses += got.act == POLICY_MISSED;
 	o->deliveries += got.act == POLICY_DELIVER;
 	o->completions += got.act == POLICY_COMPLETE;
-	if (got.act == POLICY_SEND || got.act == POLICY_DELIVER) {
-		check(o, got.targets != 0, "a send has targets");
-		check(o, (got.targets & (o->answered | o->late)) == 0,
-		    "no send to a server that answered");
-		check(o, o->now < o->horizon, "no send after the horizon");
-		check(o, o->completions == 0, "no send after completion");
-	}
-	check(o, o->deliveries <= 1, "one completion delivery");
-	check(o, o->completions <= 1, "one completion");
-	check(o, o->sends <= o->policy.replay_count + 1, "one send a round");
+	check_action(o, &got);
 	compare(o);
 	return got;
 }

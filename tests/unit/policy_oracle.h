@@ -23,6 +23,10 @@ struct oracle {
 	uint64_t members;
 	uint64_t answered; /* before the decision */
 	uint64_t late;     /* after it */
+	uint64_t decisive; /* the preferred server and those older than it */
+	uint32_t preferred;
+	bool may_miss; /* P(0) is still ahead, and K > 0 */
+	bool missed_due;
 	uint32_t round;
 	bool send_due;
 	bool prepared; /* no SEND was taken yet */
@@ -30,16 +34,18 @@ struct oracle {
 	bool over;
 	enum policy_end end;
 	uint32_t server;
+	bool at_once; /* selected while a preference held */
 	bool deliver_due;
 	unsigned sends;
+	unsigned misses;
 	unsigned deliveries;
 	unsigned completions;
 };
 
 /* Whether the policy is accepted, as predicted. */
 bool oracle_policy(struct oracle *o, const struct policy *p);
-void oracle_start(struct oracle *o, uint32_t servers, int64_t start,
-    int64_t deadline, int64_t now);
+void oracle_start(struct oracle *o, uint32_t servers, uint64_t suspected,
+    int64_t start, int64_t deadline, int64_t now);
 bool oracle_answer(struct oracle *o, uint32_t server);
 void oracle_sent(struct oracle *o, uint64_t taken);
 void oracle_cancel(struct oracle *o);
@@ -56,6 +62,12 @@ struct oracle_reach {
 	unsigned finals;  /* decided in the final interval */
 	unsigned deliveries;
 	unsigned skipped; /* runs that passed over a round unsent */
+	/* Of the adaptive preference. */
+	unsigned missed;       /* runs that told of a miss */
+	unsigned spared;       /* P(0) was watched, and nothing missed */
+	unsigned by_preferred; /* decided at once, by one not the oldest */
+	unsigned by_suspect;   /* decided at once, by one older than that */
+	unsigned all_suspect;  /* nobody else to prefer */
 };
 
 /*

@@ -8,6 +8,8 @@ struct run {
 	oracle_pick *pick;
 	void *arg;
 	struct oracle o;
+	uint64_t suspected;
+	bool watched; /* P(0) was ahead when it began */
 };
 
 static uint32_t
@@ -62,6 +64,8 @@ pick_policy(struct run *r)
 		p.final_preference_units = pick(r, p.final_units + 1);
 	if (one_in(r, 50))
 		p.final_preference_units++;
+	if (pick(r, 2) != 0)
+		p.suspect_after = 1 + pick(r, 3);
 	return p;
 }
 
@@ -86,6 +90,20 @@ pick_offset(struct run *r)
 	}
 }
 
+/* Mostly nobody or some of the oldest, at times everybody. */
+static uint64_t
+pick_suspected(struct run *r)
+{
+	switch (pick(r, 4)) {
+	case 0:
+		return one_in(r, 3) ? UINT64_MAX : 1;
+	case 1:
+		return pick(r, 32);
+	default:
+		return 0;
+	}
+}
+
 static void
 start(struct run *r)
 {
@@ -99,7 +117,9 @@ start(struct run *r)
 		deadline = start_at + pick_offset(r) - pick(r, 2);
 	if (one_in(r, 6))
 		now += pick_offset(r);
-	oracle_start(&r->o, servers, start_at, deadline, now);
+	r->suspected = pick_suspected(r);
+	oracle_start(&r->o, servers, r->suspected, start_at, deadline, now);
+	r->watched = r->o.may_miss;
 }
 
 /* Where the clock may jump next: mostly just before, at or after an edge. */
@@ -207,9 +227,25 @@ run_out(struct run *r)
 }
 
 static void
+tally_adaptive(const struct run *r, struct oracle_reach *reach)
+{
+	const struct oracle *o = &r->o;
+	const bool at_once = o->at_once && o->preferred > 0;
+
+	reach->missed += o->misses;
+	reach->spared += r->watched && o->misses == 0;
+	reach->by_preferred += at_once && o->server == o->preferred;
+	reach->by_suspect += at_once && o->server < o->preferred;
+	reach->all_suspect +=
+	    o->members != 0 && (o->members & ~r->suspected) == 0;
+}
+
+static void
 tally(const struct run *r, struct oracle_reach *reach)
 {
 	const struct oracle *o = &r->o;
+
+	tally_adaptive(r, reach);
 
 	reach->ends[o->end]++;
 	reach->finals += o->round > o->policy.replay_count;
