@@ -31,6 +31,7 @@ unit_tests = \
 	tests/unit/check_bech32 \
 	tests/unit/check_bufs \
 	tests/unit/check_client \
+	tests/unit/check_clock \
 	tests/unit/check_config \
 	tests/unit/check_config_key \
 	tests/unit/check_config_load \
@@ -41,7 +42,9 @@ unit_tests = \
 	tests/unit/check_counters \
 	tests/unit/check_credential \
 	tests/unit/check_decision \
+	tests/unit/check_diagnosis \
 	tests/unit/check_discovery \
+	tests/unit/check_discovery_pace \
 	tests/unit/check_discovery_round \
 	tests/unit/check_dispatch \
 	tests/unit/check_dispatch_check \
@@ -52,7 +55,9 @@ unit_tests = \
 	tests/unit/check_dnswire \
 	tests/unit/check_endpoint \
 	tests/unit/check_errorrate \
+	tests/unit/check_estimate \
 	tests/unit/check_heap \
+	tests/unit/check_histogram \
 	tests/unit/check_id \
 	tests/unit/check_ipc \
 	tests/unit/check_listener \
@@ -64,6 +69,7 @@ unit_tests = \
 	tests/unit/check_outq \
 	tests/unit/check_packet \
 	tests/unit/check_pdu \
+	tests/unit/check_peer \
 	tests/unit/check_policy \
 	tests/unit/check_random \
 	tests/unit/check_reader \
@@ -77,24 +83,33 @@ unit_tests = \
 	tests/unit/check_rules \
 	tests/unit/check_rules_adhoc \
 	tests/unit/check_sandbox_bucket \
+	tests/unit/check_sandbox_command \
+	tests/unit/check_sandbox_damage \
 	tests/unit/check_sandbox_dedup \
 	tests/unit/check_sandbox_dnsd \
 	tests/unit/check_sandbox_engine \
 	tests/unit/check_sandbox_expmap \
+	tests/unit/check_sandbox_fault \
 	tests/unit/check_sandbox_options \
 	tests/unit/check_sandbox_server \
+	tests/unit/check_sandbox_server_fault \
 	tests/unit/check_sandbox_state \
 	tests/unit/check_sandbox_tracker \
 	tests/unit/check_schedule \
 	tests/unit/check_slab \
 	tests/unit/check_status \
+	tests/unit/check_status_policy \
+	tests/unit/check_suspect \
 	tests/unit/check_table \
 	tests/unit/check_template \
 	tests/unit/check_tenant \
 	tests/unit/check_tenant_op \
 	tests/unit/check_tenant_receive \
 	tests/unit/check_tenant_send \
+	tests/unit/check_transport \
+	tests/unit/check_transport_load \
 	tests/unit/check_udp \
+	tests/unit/check_udp_send \
 	tests/unit/check_writer
 
 vector_tests = \
@@ -119,6 +134,7 @@ lint_tests = \
 	tests/lint/format \
 	tests/lint/layers \
 	tests/lint/manlint \
+	tests/lint/rules \
 	tests/lint/secrets \
 	tests/lint/selftest \
 	tests/lint/shell \
@@ -131,10 +147,19 @@ script_tests = \
 system_tests = \
 	tests/system/test_agent.py \
 	tests/system/test_decisions.py \
+	tests/system/test_dns.py \
+	tests/system/test_dns_hostile.py \
+	tests/system/test_diagnosis.py \
 	tests/system/test_documents.py \
+	tests/system/test_faults.py \
 	tests/system/test_frames.py \
+	tests/system/test_network.py \
+	tests/system/test_nonces.py \
 	tests/system/test_peer.py \
-	tests/system/test_peer_vectors.py
+	tests/system/test_peer_vectors.py \
+	tests/system/test_policy.py
+
+include $(srcdir)/tests/mutation/local.mk
 
 # The core's archive calls its instruments when it is instrumented.
 if !INSTRUMENTED
@@ -148,9 +173,14 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/lint/purity \
 	tests/lint/purity.allow \
 	tests/replay/README \
+	tests/replay/RULES \
 	tests/replay/broken \
 	tests/system/harness.py \
+	tests/system/hostile_dns.py \
+	tests/system/nameservers.py \
+	tests/system/netlab.py \
 	tests/system/peer.py \
+	tests/system/shiftclock.c \
 	tests/system/wire.py \
 	tests/vectors/make_ipc.py \
 	tests/vectors/official-v1.json \
@@ -158,50 +188,98 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 EXTRA_DIST += $(replay_scripts)
 
 replay_scripts = \
-	tests/replay/01-created-api-call.rpl \
-	tests/replay/02-created-invalid-input.rpl \
-	tests/replay/03-prepared-endpoint-unavailable.rpl \
-	tests/replay/04-prepared-initial-send.rpl \
-	tests/replay/05-round-valid-response.rpl \
-	tests/replay/06-round-invalid-datagram.rpl \
-	tests/replay/07-round-preference-with-candidate.rpl \
-	tests/replay/08-round-preference-without-candidate.rpl \
-	tests/replay/09-round-replay-deadline.rpl \
-	tests/replay/10-round-last-replay-deadline.rpl \
-	tests/replay/11-final-valid-response.rpl \
-	tests/replay/12-final-deadline.rpl \
-	tests/replay/13-cancellation.rpl \
-	tests/replay/20-order-validate-first.rpl \
-	tests/replay/21-order-terminal-before-completion.rpl \
-	tests/replay/22-order-rearm-earlier.rpl \
-	tests/replay/23-order-late-response.rpl \
-	tests/replay/24-order-batch-before-deadline.rpl \
-	tests/replay/30-round-zero-to-all.rpl \
-	tests/replay/31-duplicate-response.rpl \
-	tests/replay/32-older-replaces-younger.rpl \
-	tests/replay/33-oldest-decides-at-once.rpl \
-	tests/replay/34-after-preference-first-decides.rpl \
-	tests/replay/35-deadline-edges.rpl \
-	tests/replay/36-no-final-interval.rpl \
-	tests/replay/37-default-schedule.rpl \
-	tests/replay/38-growing-schedules.rpl \
-	tests/replay/40-delivery-is-outcome-independent.rpl \
-	tests/replay/41-delivery-changes-nothing.rpl \
-	tests/replay/42-delivery-off-or-needless.rpl \
-	tests/replay/43-delivery-only-after-selection.rpl \
-	tests/replay/44-delivery-ends-at-the-horizon.rpl \
-	tests/replay/50-first-round-preset.rpl \
-	tests/replay/51-resumed-in-a-round.rpl \
-	tests/replay/52-resumed-late.rpl \
-	tests/replay/53-stall-skips-rounds.rpl \
-	tests/replay/54-stall-with-answers.rpl \
-	tests/replay/55-callers-deadline.rpl \
-	tests/replay/56-failed-sends.rpl \
-	tests/replay/57-candidate-is-kept-over-a-stall.rpl
+	tests/replay/adaptive-all-suspected.rpl \
+	tests/replay/adaptive-later-rounds.rpl \
+	tests/replay/adaptive-miss-at-the-preference-deadline.rpl \
+	tests/replay/adaptive-miss-is-told-after-the-end.rpl \
+	tests/replay/adaptive-miss-names-the-preferred.rpl \
+	tests/replay/adaptive-miss-only-once.rpl \
+	tests/replay/adaptive-no-miss-when-answered.rpl \
+	tests/replay/adaptive-no-miss-when-off.rpl \
+	tests/replay/adaptive-no-miss-when-over-before.rpl \
+	tests/replay/adaptive-older-suspect-decides-at-once.rpl \
+	tests/replay/adaptive-preferred-decides-at-once.rpl \
+	tests/replay/adaptive-resumed.rpl \
+	tests/replay/adaptive-with-first-round.rpl \
+	tests/replay/callers-deadline.rpl \
+	tests/replay/deadline-edges.rpl \
+	tests/replay/deadline-last-round-without-final.rpl \
+	tests/replay/deadline-last-round.rpl \
+	tests/replay/deadline-preference.rpl \
+	tests/replay/deadline-replay.rpl \
+	tests/replay/default-first-two-deadlines.rpl \
+	tests/replay/default-oldest-in-any-phase.rpl \
+	tests/replay/default-schedule.rpl \
+	tests/replay/delivery-changes-nothing.rpl \
+	tests/replay/delivery-ends-at-the-horizon.rpl \
+	tests/replay/delivery-is-outcome-independent.rpl \
+	tests/replay/delivery-off-or-needless.rpl \
+	tests/replay/delivery-only-after-selection.rpl \
+	tests/replay/delivery-to-the-missing.rpl \
+	tests/replay/error-semantic-denied.rpl \
+	tests/replay/error-timeout-each-kind.rpl \
+	tests/replay/error-transport-failed-sends.rpl \
+	tests/replay/final-after-preference.rpl \
+	tests/replay/final-end-deadline.rpl \
+	tests/replay/final-preference-deadline.rpl \
+	tests/replay/final-ranks-and-sends-nothing.rpl \
+	tests/replay/first-round-preset.rpl \
+	tests/replay/order-cancel-before-late-response.rpl \
+	tests/replay/order-deadline-disarmed.rpl \
+	tests/replay/order-exactly-once.rpl \
+	tests/replay/order-rearm-earlier.rpl \
+	tests/replay/order-terminal-before-completion.rpl \
+	tests/replay/order-validate-first.rpl \
+	tests/replay/outcome-allow-and-deny-alike.rpl \
+	tests/replay/outcome-never-changes.rpl \
+	tests/replay/rate-cancellation.rpl \
+	tests/replay/rate-created-api-call.rpl \
+	tests/replay/rate-created-invalid-input.rpl \
+	tests/replay/rate-final-deadline.rpl \
+	tests/replay/rate-final-valid-response.rpl \
+	tests/replay/rate-prepared-initial-send.rpl \
+	tests/replay/rate-prepared-no-endpoint.rpl \
+	tests/replay/rate-round-invalid-datagram.rpl \
+	tests/replay/rate-round-last-replay-deadline.rpl \
+	tests/replay/rate-round-preference-with-candidate.rpl \
+	tests/replay/rate-round-preference-without-candidate.rpl \
+	tests/replay/rate-round-replay-deadline.rpl \
+	tests/replay/rate-round-valid-response.rpl \
+	tests/replay/ready-batch-before-deadline.rpl \
+	tests/replay/receive-after-preference-decides.rpl \
+	tests/replay/receive-duplicate.rpl \
+	tests/replay/receive-older-replaces-candidate.rpl \
+	tests/replay/receive-oldest-decides-at-once.rpl \
+	tests/replay/resumed-in-a-round.rpl \
+	tests/replay/resumed-late.rpl \
+	tests/replay/schedule-final-interval.rpl \
+	tests/replay/schedule-gap-exponential.rpl \
+	tests/replay/schedule-gap-fixed.rpl \
+	tests/replay/schedule-gap-linear.rpl \
+	tests/replay/schedule-horizon-is-the-ttl.rpl \
+	tests/replay/schedule-no-replay-at-the-horizon.rpl \
+	tests/replay/schedule-preference-exponential.rpl \
+	tests/replay/schedule-preference-fixed.rpl \
+	tests/replay/schedule-preference-is-independent.rpl \
+	tests/replay/schedule-preference-linear.rpl \
+	tests/replay/schedule-preference-within-the-gap.rpl \
+	tests/replay/schedule-zero.rpl \
+	tests/replay/stall-keeps-the-candidate.rpl \
+	tests/replay/stall-skips-rounds.rpl \
+	tests/replay/stall-with-answers.rpl \
+	tests/replay/start-later-round-to-the-missing.rpl \
+	tests/replay/start-round-zero-to-all.rpl \
+	tests/replay/state-age-then-lower-id.rpl \
+	tests/replay/state-candidate.rpl \
+	tests/replay/state-responding-servers.rpl \
+	tests/replay/state-round-deadlines.rpl \
+	tests/replay/state-snapshot-and-ranking.rpl
 
 # What several of them share.
 tests_libtests_a_SOURCES = \
 	tests/replay/script.c tests/replay/script.h \
+	tests/replay/script_private.h \
+	tests/replay/script_scene.c tests/replay/script_words.c \
 	tests/unit/agent_fixture.h \
 	tests/unit/config_edit.h \
 	tests/unit/config_fixture.h \
@@ -219,7 +297,10 @@ tests_libtests_a_SOURCES = \
 	tests/unit/policy_oracle.c tests/unit/policy_oracle.h \
 	tests/unit/policy_oracle_run.c \
 	tests/unit/rlshim_fixture.h \
+	tests/unit/sandbox_fixture.h \
 	tests/unit/tenant_fixture.h \
+	tests/unit/transport_fixture.h \
+	tests/unit/udp_fixture.h \
 	tests/vectors/vectors.c tests/vectors/vectors.h
 tests_libtests_a_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(JANSSON_CFLAGS)
 
@@ -287,3 +368,5 @@ check-system: all $(check_PROGRAMS)
 .PHONY: check-system
 
 include $(srcdir)/tests/bench/local.mk
+include $(srcdir)/tests/sim/local.mk
+include $(srcdir)/tests/world/local.mk

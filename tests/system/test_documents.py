@@ -64,7 +64,7 @@ def test_the_readme_as_it_stands(lab):
         script = script.replace(old, new)
     out = run_script(lab, script, TOP)
     for want in ("Allowed: ", "Denied: ", "denied: 1", '"outcome":"allowed"',
-                 "rl-agent.json: ok", "server_id: ", "allowed (ok): go on"):
+                 "rl-agent.json: ok", "main: ok, ", "allowed (ok): go on"):
         check(want in out, "no", want, "in", out)
     lab.know(os.path.join(lab.path, "try", "main.key"))
 
@@ -117,13 +117,18 @@ def test_the_examples_of_the_agent(lab):
     check("rl-agent.json: ok" in run_script(lab, script, lab.path))
 
 
+def section_of(page, name):
+    return read(page).split(".Sh %s\n" % name)[1].split("\n.Sh ")[0]
+
+
 def fields(document):
     """The names in a document, in its order, of each list's first entry."""
     for name, value in document.items():
         yield name
         if isinstance(value, list) and value:
             value = value[0]
-        if isinstance(value, dict) and name not in ("counters", "udp6"):
+        if isinstance(value, dict) and name not in (
+                "counters", "udp6", "replay_gap", "preference"):
             yield from fields(value)
 
 
@@ -132,17 +137,36 @@ def test_the_manual_explains_status(lab):
     key = lab.keygen("main")
     sandbox = lab.sandbox(key, zone="rl.test")
     agent = lab.agent(examples_document(lab, sandbox, key))
-    section = read("man/rlctl.1").split(".Sh STATUS\n")[1].split("\n.Sh ")[0]
+    for what in ("status", "servers"):
+        section = section_of("man/rlctl.1", what.upper())
+        same(re.findall(r"^\.It Sy (\w+)$", section, re.M),
+             list(fields(agent.ctl(what, "--json").json())), what)
+
+
+def test_the_manual_explains_every_diagnosis(_lab):
+    """rlctl(1) has the codes of daemon/diagnosis.h, and no others"""
+    codes = re.findall(r'\bX\(\w+, "([a-z-]+)"', read("daemon/diagnosis.h"))
+    check(len(codes) > 10, codes)
+    section = section_of("man/rlctl.1", "SERVERS")
+    same(sorted(re.findall(r"^\.It Cm ([a-z-]+)$", section, re.M)),
+         sorted(codes))
+
+
+def test_the_manual_explains_policy(lab):
+    """rlctl(1) has the fields of policy, the estimate's too, and no others"""
+    key = lab.keygen("main")
+    sandbox = lab.sandbox(key, zone="rl.test")
+    agent = lab.agent(examples_document(lab, sandbox, key))
+    section = read("man/rlctl.1").split(".Sh POLICY\n")[1].split("\n.Sh ")[0]
     same(re.findall(r"^\.It Sy (\w+)$", section, re.M),
-         [name for what in ("status", "servers")
-          for name in fields(agent.ctl(what, "--json").json())])
+         list(fields(agent.ctl("policy", "--json").json())))
 
 
 def test_help_names_every_command(lab):
     page = read("man/rlctl.1")
     text = lab.ctl("--help").out
-    for command in ("check", "report", "status", "servers", "wait", "quit",
-                    "key show"):
+    for command in ("check", "report", "status", "servers", "policy", "wait",
+                    "quit", "key show"):
         check(command in text, "rlctl --help lacks", command)
         check(command.split()[0] in page, "rlctl(1) lacks", command)
 
