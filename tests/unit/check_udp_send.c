@@ -436,6 +436,40 @@ START_TEST(the_hook_may_send)
 }
 END_TEST
 
+static uint64_t unwanted;
+
+static bool
+is_wanted(void *arg, struct udp_token token)
+{
+	(void)arg;
+	return token.serial != unwanted;
+}
+
+/* What it was queued for has happened: it is not sent, and that is no error. */
+START_TEST(what_nobody_wants_is_not_sent)
+{
+	const struct udp_hooks asking = {.datagram = hooks.datagram,
+	    .batch = hooks.batch,
+	    .wanted = is_wanted,
+	    .sent = hooks.sent};
+	struct udp *a = udp_new(loop, 4, &asking, &a_seen);
+	struct udp *b = udp_new(loop, 4, &hooks, &b_seen);
+	struct endpoint to = local(b, 4);
+
+	unwanted = 2;
+	for (unsigned int i = 0; i < 5; i++)
+		send_to(a, &a_seen, &to, &i, sizeof(i), i);
+	TURN_UNTIL(b_seen.datagrams == 4);
+	ck_assert_uint_eq(a_seen.sent, 5);
+	for (unsigned int i = 0; i < 5; i++)
+		ck_assert_int_eq(a_seen.errors[i], i == 2 ? ECANCELED : 0);
+	ck_assert_uint_eq(udp_counters(a)->send_errors, 0);
+	ck_assert_uint_eq(udp_counters(a)->sent, 4);
+	udp_free(a);
+	udp_free(b);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -446,6 +480,7 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, a_turn_leaves_in_batches_and_in_order);
 	tcase_add_test(tc, partial_results_go_on);
+	tcase_add_test(tc, what_nobody_wants_is_not_sent);
 	tcase_add_test(tc, an_error_concerns_its_datagram_only);
 	tcase_add_test(tc, unreachable_is_told_to_one_token);
 	tcase_add_test(tc, an_error_that_passes_is_nobodys);
