@@ -91,7 +91,6 @@ finish(struct policy_op *op, enum policy_state state, enum policy_end end)
 	op->state = state;
 	op->end = end;
 	op->pending_send = 0;
-	op->watching = false;
 	op->complete_due = true;
 }
 
