@@ -6,6 +6,7 @@ returns what goes out: over UDP datagrams, over TCP chunks of one stream. The
 server counts what it was asked.
 """
 
+import functools
 import ipaddress
 import select
 import socket
@@ -307,6 +308,13 @@ def wrong_case(dns, query):
         query.question[-4:]))
 
 
+def folded_case(dns, query):
+    """All letters small, as old nameservers give them back."""
+    return out(query, query.reply(
+        dns.found(query), [] if dns.found(query) else [dns.soa()],
+        question=name(query.name) + query.question[-4:]))
+
+
 def truncated(dns, query):
     """All of it over TCP; nothing but a lie over UDP."""
     if query.tcp:
@@ -351,15 +359,18 @@ def huge_true(dns, query):
                                              b"\0" * (room - 12))])
 
 
+@functools.lru_cache
+def pointers(start, room):
+    """A record of pointers, each to the one before it."""
+    chain = b"".join(struct.pack(">H", 0xc000 | min(0x3fff, max(12, at - 2)))
+                     for at in range(start, start + room - 1, 2))
+    return chain + b"\0" * (room - len(chain))
+
+
 def huge_junk(dns, query):
-    """A chain of pointers through all of it, which names then go along."""
-    def fill(room):
-        pairs = (room - 12) // 2
-        start = 65535 - room + 12
-        chain = b"".join(struct.pack(">H", 0xc000 | max(12, min(
-            0x3fff, start + 2 * (i - 1)))) for i in range(pairs))
-        return [rr(HERE, CNAME, 60, chain + b"\0" * (room - 12 - len(chain)))]
-    return huge(dns, query, fill)
+    """A chain of pointers through all of it, which an alias begins at."""
+    return huge(dns, query, lambda room: [rr(HERE, CNAME, 60, pointers(
+        65535 - room + 12, room - 12))])
 
 
 def drip(dns, query):

@@ -78,6 +78,22 @@ def working_in(folder):
     return found
 
 
+def unfinished():
+    """Our children, adopted ones too, that have not ended to the last."""
+    task = "/proc/%d/task/%d/children" % (os.getpid(), os.getpid())
+    with open(task, encoding="ascii") as f:
+        pids = f.read().split()
+    return [pid for pid in pids if state(pid) != "Z"]
+
+
+def state(pid):
+    try:
+        with open("/proc/%s/stat" % pid, encoding="ascii") as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return "Z"
+
+
 class Nameserver:
     """What NSD and Unbound have in common. zone is one that it answers for."""
 
@@ -123,7 +139,7 @@ class Nameserver:
     def close(self):
         """Ended before; what it forked, at any depth, may take longer."""
         poll("what %s forked to end" % self.name,
-             lambda: not working_in(self.lab.path))
+             lambda: not working_in(self.lab.path) and not unfinished())
 
     def config(self):
         raise NotImplementedError

@@ -129,7 +129,7 @@ def test_nsd_many(lab):
 
 
 def test_unbound(lab):
-    """Unbound in front of NSD: an outage behind it is borne, and its end seen"""
+    """Unbound in front of NSD: an outage behind it, and its end"""
     key = lab.keygen("main")
     sandbox = lab.sandbox(key, cluster=3)
     nsd = Nsd(lab, {ZONE: zone_text(ZONE, srv_lines(sandbox.servers))})
