@@ -139,7 +139,7 @@ doctor(struct policy_plan *plan, enum driver_flaw flaw)
 		plan->horizon_us = plan->round_end_us[last];
 }
 
-/* Returns NULL, or why the policy was refused. */
+/* Returns NULL, or the field for which the policy was refused. */
 static const char *
 make_plan(struct driver *d)
 {
@@ -156,10 +156,10 @@ make_plan(struct driver *d)
 	    .suspect_after = p->suspect_after,
 	};
 
-	const char *why;
+	struct policy_refusal why;
 
 	if (policy_plan_init(&d->true_plan, &policy, &why) != 0)
-		return why;
+		return why.key != NULL ? why.key : "horizon";
 	d->plan = d->true_plan;
 	doctor(&d->plan, d->flaw);
 	return NULL;

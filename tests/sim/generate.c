@@ -144,7 +144,9 @@ measure(struct dice *d, const struct scenario_policy *p, uint32_t ops)
 			       p->final_units +
 			       (uint64_t)p->gap.by * p->replays / 2;
 	static const int64_t part[] = {1, 2, 4, 10, 1000};
-	const int64_t unit_us = (int64_t)p->unit_ms * 1000;
+	/* None is an error that is to be refused, after this. */
+	const int64_t unit_us =
+	    p->unit_ms > 0 ? (int64_t)p->unit_ms * 1000 : 1000;
 
 	d->span = SPAN_MAX;
 	if (units < (uint64_t)(SPAN_MAX / unit_us))

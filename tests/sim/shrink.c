@@ -9,6 +9,9 @@
 
 #include "tests/sim/trial.h"
 
+/* A scenario that still shrinks after so many is small enough. */
+#define TRIES_MAX 20000
+
 typedef bool edit(struct scenario *sc, uint32_t variant);
 
 static void
@@ -236,15 +239,17 @@ lower_policy(struct scenario *sc, uint32_t variant)
 	    &p->gap.most, &p->preference.first, &p->preference.by,
 	    &p->preference.most, &p->final_units, &p->final_preference,
 	    &p->suspect_after, &p->unit_ms};
+	/* To 0 or 1, else by a half, a quarter, ... and at last by 1. */
+	const uint32_t variants = 33, step = variant % variants;
 	uint32_t *n;
 
-	if (variant >= 3 * sizeof(numbers) / sizeof(*numbers))
+	if (variant >= variants * sizeof(numbers) / sizeof(*numbers))
 		return false;
-	n = numbers[variant / 3];
-	if (variant % 3 == 0)
+	n = numbers[variant / variants];
+	if (step == 0)
 		*n = *n > 1;
-	else if (variant % 3 == 1)
-		*n /= 2;
+	else if (step < variants - 1)
+		*n -= *n >> step;
 	else if (*n > 0)
 		(*n)--;
 	return true;
@@ -366,34 +371,41 @@ serves(struct trial *t, const struct scenario *sc, unsigned *tried)
 	return !trial_run(t, sc);
 }
 
+/* Keeps every variant of an edit that serves. Returns whether one did. */
+static bool
+apply(struct trial *t, edit *make, struct scenario *sc, unsigned *tried)
+{
+	struct scenario next;
+	uint32_t variant = 0;
+	bool kept = false;
+
+	while (*tried < TRIES_MAX) {
+		memcpy(&next, sc, sizeof(next));
+		if (!make(&next, variant))
+			break;
+		if (memcmp(&next, sc, sizeof(next)) != 0 &&
+		    serves(t, &next, tried)) {
+			memcpy(sc, &next, sizeof(next));
+			kept = true;
+		} else
+			variant++;
+	}
+	return kept;
+}
+
 unsigned
 trial_shrink(struct trial *t, struct scenario *sc)
 {
 	static edit *const edits[] = {drop_op, drop_view, drop_stall,
 	    join_stalls, drop_server, drop_listed, drop_outage, calm_server,
 	    calm_op, plain_policy, deafen, shorten, lower_policy, lower_time};
-	struct scenario next;
 	unsigned tried = 0;
 	bool smaller = true;
 
 	while (smaller) {
 		smaller = false;
-		for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++) {
-			uint32_t variant = 0;
-
-			for (;;) {
-				memcpy(&next, sc, sizeof(next));
-				if (!edits[i](&next, variant))
-					break;
-				if (memcmp(&next, sc, sizeof(next)) == 0 ||
-				    !serves(t, &next, &tried)) {
-					variant++;
-					continue;
-				}
-				memcpy(sc, &next, sizeof(next));
-				smaller = true;
-			}
-		}
+		for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++)
+			smaller = apply(t, edits[i], sc, &tried) || smaller;
 	}
 	trial_run(t, sc);
 	return tried;

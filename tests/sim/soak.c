@@ -42,7 +42,11 @@ struct board {
 	atomic_uint_fast64_t taken; /* scenarios, from 0 on */
 	atomic_uint_fast64_t done;
 	atomic_bool failed;
-	struct reach reach[JOBS_MAX]; /* of each worker, when it ends */
+	struct {
+		pid_t pid;
+		uint64_t at;        /* the seed of its scenario */
+		struct reach reach; /* when it ends */
+	} job[JOBS_MAX];
 };
 
 static void
@@ -57,7 +61,8 @@ work(const struct options *o, struct board *b, unsigned job)
 	    !b->failed && (i = atomic_fetch_add(&b->taken, BATCH)) < o->count) {
 		end = i + BATCH < o->count ? i + BATCH : o->count;
 		for (; i < end; i++) {
-			generate_scenario(&sc, generate_seed(o->seed, i));
+			b->job[job].at = generate_seed(o->seed, i);
+			generate_scenario(&sc, b->job[job].at);
 			if (o->print)
 				scenario_print(&sc, "", stdout);
 			if (!trial_run(&t, &sc)) {
@@ -69,7 +74,7 @@ work(const struct options *o, struct board *b, unsigned job)
 			atomic_fetch_add(&b->done, 1);
 		}
 	}
-	b->reach[job] = t.reach;
+	b->job[job].reach = t.reach;
 	trial_fini(&t);
 }
 
@@ -81,8 +86,10 @@ start(const struct options *o, struct board *b, unsigned job)
 
 	fflush(stdout);
 	pid = fork();
-	if (pid != 0)
+	if (pid != 0) {
+		b->job[job].pid = pid;
 		return pid;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
@@ -98,6 +105,22 @@ print_progress(const struct options *o, struct board *b, time_t began)
 
 	printf("# %" PRIu64 " of %" PRIu64 " scenarios, %lld s\n", done,
 	    o->count, (long long)(time(NULL) - began));
+	fflush(stdout);
+}
+
+/* A worker that died, of an assertion of the core perhaps. */
+static void
+print_death(
+    const struct options *o, const struct board *b, pid_t pid, int status)
+{
+	for (unsigned i = 0; i < o->jobs; i++) {
+		if (b->job[i].pid == pid)
+			printf("# a process died (%s) in scenario %" PRIu64
+			       "\n",
+			    WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+						: "exit",
+			    b->job[i].at);
+	}
 	fflush(stdout);
 }
 
@@ -117,6 +140,7 @@ wait_for(const struct options *o, struct board *b)
 		if (pid > 0) {
 			left--;
 			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+				print_death(o, b, pid, status);
 				good = false;
 				b->failed = true;
 			}
@@ -150,7 +174,7 @@ soak(const struct options *o, struct board *b)
 		return false;
 	}
 	for (unsigned job = 0; job < o->jobs; job++)
-		reach_add(&all, &b->reach[job]);
+		reach_add(&all, &b->job[job].reach);
 	reach_print(&all, "# ", stdout);
 	missing = reach_missing(&all);
 	if (missing == NULL || o->count < ENOUGH)

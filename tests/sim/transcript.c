@@ -48,24 +48,24 @@ write_policy(FILE *f, const struct scenario_policy *p)
 	fprintf(f, "\n");
 }
 
-/* In the order of the scenario, so that the ranking is expected as well. */
+/* As discovery listed them, so that the ranking is expected as well. */
 static void
 write_members(const struct transcript *t)
 {
+	const struct scenario_view *view = &t->sc->view[0];
 	const struct journal_op *j = t->j;
-	bool member[SCENARIO_SERVERS_MAX] = {false};
 
-	if (j->ranked == 0 || j->ranked > IDS_MAX) {
+	for (uint32_t i = 1; i < t->sc->views; i++) {
+		if (t->sc->view[i].at <= t->sc->op[t->op].at)
+			view = &t->sc->view[i];
+	}
+	if (view->count == 0 || view->count > IDS_MAX) {
 		fprintf(t->f, "servers %u\n", j->ranked);
 		return;
 	}
-	for (uint32_t i = 0; i < j->ranked; i++)
-		member[j->rank[i]] = true;
 	fprintf(t->f, "members");
-	for (uint32_t i = 0; i < t->sc->servers; i++) {
-		if (member[i])
-			fprintf(t->f, " %" PRIu64, t->sc->server[i].id);
-	}
+	for (uint32_t i = 0; i < view->count; i++)
+		fprintf(t->f, " %" PRIu64, t->sc->server[view->listed[i]].id);
 	fprintf(t->f, "\nexpect order");
 	for (uint32_t i = 0; i < j->ranked; i++)
 		fprintf(t->f, " %" PRIu64, t->sc->server[j->rank[i]].id);
