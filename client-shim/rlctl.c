@@ -91,6 +91,22 @@ rlctl_number(const char *option, const char *text, uint32_t min, uint32_t max)
 	return (uint32_t)v;
 }
 
+void
+rlctl_no_more(const char *command, int argc, char **argv)
+{
+	if (optind < argc)
+		exit(rlctl_fail(RLCTL_USAGE, "%s: unexpected argument \"%s\"",
+		    command, argv[optind]));
+}
+
+int
+rlctl_written(const char *command)
+{
+	if (fflush(stdout) == 0)
+		return RLCTL_OK;
+	return rlctl_fail(RLCTL_ERROR, "%s: cannot write", command);
+}
+
 static struct rl_client *
 open_client(struct rlctl *ctl, const char *socket, enum rl_failure on_failure)
 {

@@ -39,9 +39,18 @@ void rlctl_print(const struct rlctl *ctl, const struct rl_decision *decision,
     const struct rl_detail *detail);
 /* A name to stdout, any bytes: what could steer a terminal becomes "?". */
 void rlctl_print_name(const char *name, size_t len);
+/* Exits 64 when there are arguments from optind on. */
+void rlctl_no_more(const char *command, int argc, char **argv);
+/* The agent's document of that name, for the caller to json_decref(); NULL
+ * after the line that says why there is none. */
+struct json_t;
+struct json_t *rlctl_document(struct rlctl *ctl, const char *what);
+/* To stdout, in one line. */
+void rlctl_print_json(const struct json_t *document);
+/* RLCTL_OK when all of the output was written, or the line and RLCTL_ERROR. */
+int rlctl_written(const char *command);
 /* A command that shows a document of the agent, --json as it is, else with
  * print. Takes --timeout and --json and no argument. */
-struct json_t;
 int rlctl_show(struct rlctl *ctl, const char *what, int argc, char **argv,
     void (*print)(const struct json_t *document));
 /* One line to stderr, "rlctl: ...". Returns status. */

@@ -68,14 +68,6 @@ parse(struct rlctl *ctl, struct agent_options *o, int argc, char **argv,
 	}
 }
 
-static void
-no_arguments(const char *command, int argc, char **argv)
-{
-	if (optind < argc)
-		exit(rlctl_fail(RLCTL_USAGE, "%s: unexpected argument \"%s\"",
-		    command, argv[optind]));
-}
-
 static int
 send_report(struct rl_client *client, const struct agent_options *o,
     const char *tracker, uint32_t ms)
@@ -124,7 +116,7 @@ rlctl_wait(struct rlctl *ctl, int argc, char **argv)
 	int status;
 
 	parse(ctl, &o, argc, argv, "t");
-	no_arguments("wait", argc, argv);
+	rlctl_no_more("wait", argc, argv);
 	client = rlctl_open(ctl, RL_CLOSED);
 	status = rl_wait(client, ctl->timeout_ms);
 	if (status != RL_OK)
@@ -141,7 +133,7 @@ rlctl_quit(struct rlctl *ctl, int argc, char **argv)
 	int status;
 
 	parse(ctl, &o, argc, argv, "t");
-	no_arguments("quit", argc, argv);
+	rlctl_no_more("quit", argc, argv);
 	client = rlctl_open_control(ctl);
 	status = rl_control(client, "quit", ctl->timeout_ms);
 	if (status != RL_OK)
@@ -201,39 +193,53 @@ print_tree(const json_t *value, int depth)
 	}
 }
 
+json_t *
+rlctl_document(struct rlctl *ctl, const char *what)
+{
+	struct rl_client *client = rlctl_open(ctl, RL_CLOSED);
+	json_error_t error;
+	json_t *document;
+	char *text;
+	int status = rl_query(client, what, ctl->timeout_ms, &text);
+
+	if (status != RL_OK) {
+		rlctl_call_failed(client, what, status);
+		return NULL;
+	}
+	rlctl_close(client);
+	document = json_loads(text, 0, &error);
+	if (document == NULL)
+		rlctl_fail(RLCTL_ERROR,
+		    "%s: the agent's answer is not JSON: %s", what, error.text);
+	free(text);
+	return document;
+}
+
+void
+rlctl_print_json(const json_t *document)
+{
+	json_dumpf(document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
+	putchar('\n');
+}
+
 int
 rlctl_show(struct rlctl *ctl, const char *what, int argc, char **argv,
     void (*print)(const struct json_t *document))
 {
-	struct rl_client *client;
 	struct agent_options o;
-	json_error_t error;
-	json_t *tree;
-	char *json;
-	int status;
+	json_t *document;
 
 	parse(ctl, &o, argc, argv, "tj");
-	no_arguments(what, argc, argv);
-	client = rlctl_open(ctl, RL_CLOSED);
-	status = rl_query(client, what, ctl->timeout_ms, &json);
-	if (status != RL_OK)
-		return rlctl_call_failed(client, what, status);
-	rlctl_close(client);
-	if (ctl->json) {
-		puts(json);
-	} else {
-		tree = json_loads(json, 0, &error);
-		if (tree == NULL)
-			return rlctl_fail(RLCTL_ERROR,
-			    "%s: the agent's answer is not JSON: %s", what,
-			    error.text);
-		print(tree);
-		json_decref(tree);
-	}
-	free(json);
-	return fflush(stdout) == 0
-		   ? RLCTL_OK
-		   : rlctl_fail(RLCTL_ERROR, "%s: cannot write", what);
+	rlctl_no_more(what, argc, argv);
+	document = rlctl_document(ctl, what);
+	if (document == NULL)
+		return RLCTL_ERROR;
+	if (ctl->json)
+		rlctl_print_json(document);
+	else
+		print(document);
+	json_decref(document);
+	return rlctl_written(what);
 }
 
 static void

@@ -198,9 +198,7 @@ check_parse(struct rlctl *ctl, struct check_options *o, int argc, char **argv)
 	o->check.guards = o->guards;
 	if (optind < argc)
 		o->check.rule = argv[optind++];
-	if (optind < argc)
-		exit(rlctl_fail(RLCTL_USAGE,
-		    "check: unexpected argument \"%s\"", argv[optind]));
+	rlctl_no_more("check", argc, argv);
 	if (o->check.rule != NULL && is_adhoc(o))
 		exit(rlctl_fail(RLCTL_USAGE,
 		    "check: a rule or --bucket, --guard, --tenant and "

@@ -133,7 +133,5 @@ rlctl_key(struct rlctl *ctl, int argc, char **argv)
 	else
 		print_text(&cred, dns);
 	credential_wipe(&cred);
-	return fflush(stdout) == 0
-		   ? RLCTL_OK
-		   : rlctl_fail(RLCTL_ERROR, "key show: cannot write");
+	return rlctl_written("key show");
 }

@@ -78,32 +78,7 @@ parse(struct rlctl *ctl, struct policy_options *o, int argc, char **argv)
 	}
 	if (optind < argc)
 		o->tenant = argv[optind++];
-	if (optind < argc)
-		exit(rlctl_fail(RLCTL_USAGE,
-		    "policy: unexpected argument \"%s\"", argv[optind]));
-}
-
-/* The agent's document, or NULL after its line. */
-static json_t *
-ask(struct rlctl *ctl)
-{
-	struct rl_client *client = rlctl_open(ctl, RL_CLOSED);
-	json_error_t error;
-	json_t *root;
-	char *text;
-	int status = rl_query(client, "policy", ctl->timeout_ms, &text);
-
-	if (status != RL_OK) {
-		rlctl_call_failed(client, "policy", status);
-		return NULL;
-	}
-	rlctl_close(client);
-	root = json_loads(text, 0, &error);
-	if (root == NULL)
-		rlctl_fail(RLCTL_ERROR,
-		    "policy: the agent's answer is not JSON: %s", error.text);
-	free(text);
-	return root;
+	rlctl_no_more("policy", argc, argv);
 }
 
 static double
@@ -167,8 +142,8 @@ show(struct rlctl *ctl, const struct policy_options *o, json_t *tenant)
 
 	if (!rlctl_policy_read(tenant, &plan))
 		return rlctl_fail(RLCTL_ERROR,
-		    "policy: what the agent says of tenant \"%s\" does not "
-		    "hold together; is it of another version?",
+		    "policy: the agent's answer for tenant \"%s\" is not "
+		    "understood; is it of another version?",
 		    name != NULL ? name : "");
 	if (in.servers > 0 && estimate_run(&in, &e) != 0)
 		return rlctl_fail(RLCTL_ERROR, "policy: out of memory");
@@ -215,14 +190,10 @@ show_all(struct rlctl *ctl, const struct policy_options *o, json_t *tenants)
 	}
 	if (ctl->json) {
 		root = json_pack("{s:O}", "tenants", tenants);
-		json_dumpf(
-		    root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
-		putchar('\n');
+		rlctl_print_json(root);
 		json_decref(root);
 	}
-	return fflush(stdout) == 0
-		   ? RLCTL_OK
-		   : rlctl_fail(RLCTL_ERROR, "policy: cannot write");
+	return rlctl_written("policy");
 }
 
 int
@@ -233,7 +204,7 @@ rlctl_policy(struct rlctl *ctl, int argc, char **argv)
 	int status;
 
 	parse(ctl, &o, argc, argv);
-	root = ask(ctl);
+	root = rlctl_document(ctl, "policy");
 	if (root == NULL)
 		return RLCTL_ERROR;
 	tenants = wanted(&o, json_object_get(root, "tenants"));

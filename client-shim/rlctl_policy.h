@@ -12,11 +12,8 @@
 
 struct json_t;
 
-/*
- * From one tenant of the document to the plan of its policy. False when a
- * field is missing, the policy is none, or its plan has other deadlines than
- * the document says: an agent of another version.
- */
+/* From one tenant of the document to the plan of its policy. False when a field
+ * is missing or the policy is none: an agent of another version. */
 bool rlctl_policy_read(const struct json_t *tenant, struct policy_plan *plan);
 
 /* One tenant that rlctl_policy_read() has taken. estimate is NULL when no

@@ -4,89 +4,74 @@
  */
 #include "client-shim/rlctl_policy.h"
 
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 
-static json_int_t
-number(const json_t *from, const char *name)
+/* Every deadline of a plan is a whole number of units, and so of ms. */
+static long long
+ms(int64_t us)
 {
-	return json_integer_value(json_object_get(from, name));
+	return us / 1000;
 }
 
 /* Preference is over as soon as it begins: then nobody is waited for. */
 static void
-print_preference(const json_t *interval)
+print_preference(int64_t start, int64_t until)
 {
-	const json_int_t until = number(interval, "prefer_until_ms");
-
-	if (until == number(interval, "start_ms"))
+	if (until == start)
 		fputs("take the first answer, ", stdout);
 	else
-		printf("prefer the oldest until %" JSON_INTEGER_FORMAT " ms, ",
-		    until);
+		printf("prefer the oldest until %lld ms, ", ms(until));
 }
 
 static void
-print_rounds(const json_t *tenant)
+print_rounds(const struct policy_plan *plan)
 {
-	const json_t *rounds = json_object_get(tenant, "rounds");
-	const json_t *final = json_object_get(tenant, "final"), *round;
-	const size_t count = json_array_size(rounds);
-	const char *next;
+	const int64_t last_end = plan->round_end_us[plan->rounds - 1];
+	const bool has_final = plan->horizon_us > last_end;
+	const char *next = "next round";
+	int64_t start = 0;
 
-	for (size_t k = 0; k < count; k++) {
-		round = json_array_get(rounds, k);
-		next = k + 1 < count         ? "next round"
-		       : json_is_null(final) ? "give up"
-					     : "final receive";
-		printf("  round %zu: send at %" JSON_INTEGER_FORMAT " ms, ", k,
-		    number(round, "start_ms"));
-		print_preference(round);
-		printf("%s at %" JSON_INTEGER_FORMAT " ms\n", next,
-		    number(round, "end_ms"));
+	for (uint32_t k = 0; k < plan->rounds; k++) {
+		if (k + 1 == plan->rounds)
+			next = has_final ? "final receive" : "give up";
+		printf("  round %u: send at %lld ms, ", k, ms(start));
+		print_preference(start, plan->prefer_end_us[k]);
+		start = plan->round_end_us[k];
+		printf("%s at %lld ms\n", next, ms(start));
 	}
-	if (json_is_null(final)) {
+	if (!has_final) {
 		puts("  final receive: none");
 		return;
 	}
-	printf("  final receive: from %" JSON_INTEGER_FORMAT " ms, ",
-	    number(final, "start_ms"));
-	print_preference(final);
-	printf("give up at %" JSON_INTEGER_FORMAT " ms\n",
-	    number(final, "end_ms"));
+	printf("  final receive: from %lld ms, ", ms(last_end));
+	print_preference(last_end, plan->final_prefer_end_us);
+	printf("give up at %lld ms\n", ms(plan->horizon_us));
 }
 
 static void
-print_limits(const json_t *tenant)
+print_limits(const json_t *tenant, const struct policy_plan *plan)
 {
 	const json_t *limit = json_object_get(tenant, "dedup_limit_ms");
-	const json_t *policy = json_object_get(tenant, "policy");
-	const json_int_t horizon = number(tenant, "horizon_ms");
-	const json_int_t after = number(policy, "suspect_after");
 
-	printf("  horizon: %" JSON_INTEGER_FORMAT
-	       " ms, the deduplication TTL of its requests\n",
-	    horizon);
+	printf("  horizon: %lld ms, the deduplication TTL of its requests\n",
+	    ms(plan->horizon_us));
 	printf("  key: format %s, ",
 	    json_string_value(json_object_get(tenant, "key_format")));
 	if (json_is_null(limit))
 		puts("no deduplication limit");
 	else
 		printf("deduplication limit %" JSON_INTEGER_FORMAT
-		       " ms, slack %" JSON_INTEGER_FORMAT " ms\n",
+		       " ms, slack %lld ms\n",
 		    json_integer_value(limit),
-		    json_integer_value(limit) - horizon);
+		    json_integer_value(limit) - ms(plan->horizon_us));
 	printf("  completion delivery: %s\n",
-	    json_is_true(json_object_get(policy, "completion_delivery"))
-		? "on"
-		: "off");
-	if (after == 0)
+	    plan->completion_delivery ? "on" : "off");
+	if (plan->suspect_after == 0)
 		puts("  adaptive preference: off");
 	else
-		printf("  adaptive preference: on, after %" JSON_INTEGER_FORMAT
-		       " misses in a row\n",
-		    after);
+		printf("  adaptive preference: on, after %u misses in a row\n",
+		    plan->suspect_after);
 }
 
 /* At most 10^6 operations: of a part, three digits are never all or none. */
@@ -150,8 +135,8 @@ rlctl_policy_print(const json_t *tenant, const struct estimate_input *in,
 	else
 		printf("%" JSON_INTEGER_FORMAT " server%s known\n", count,
 		    count == 1 ? "" : "s");
-	print_rounds(tenant);
-	print_limits(tenant);
+	print_rounds(in->plan);
+	print_limits(tenant, in->plan);
 	if (estimate != NULL)
 		print_estimate(in, estimate);
 	else

@@ -97,20 +97,16 @@ print_server_words(const json_t *server, const json_t *tenants)
 static void
 print_dns(const json_t *tenant)
 {
-	json_t *since = rlctl_servers_span(tenant, "dns_failing_ms");
-	char line[64];
+	char since[RLCTL_SERVERS_CELL];
 
 	if (rlctl_servers_known(tenant, "dns_failing_ms")) {
-		snprintf(line, sizeof(line), "  dns: failing for %s,",
-		    json_string_value(since));
-		fputs(line, stdout);
-		print_words(
-		    rlctl_servers_text(tenant, "dns_error"), (int)strlen(line));
+		rlctl_servers_span(since, tenant, "dns_failing_ms");
+		print_words(rlctl_servers_text(tenant, "dns_error"),
+		    printf("  dns: failing for %s,", since));
 	} else {
 		printf("  dns:");
 		print_words(rlctl_servers_text(tenant, "discovery"), 6);
 	}
-	json_decref(since);
 }
 
 static void
@@ -118,21 +114,19 @@ print_clock(const json_t *tenant)
 {
 	const json_t *clock = json_object_get(tenant, "clock");
 	const json_t *sync = json_object_get(clock, "synchronised");
-	json_t *stepped = rlctl_servers_apart(clock, "stepped_ms");
-	json_t *offset = rlctl_servers_apart(clock, "offset_ms");
+	char stepped[RLCTL_SERVERS_CELL], offset[RLCTL_SERVERS_CELL];
 
+	rlctl_servers_apart(stepped, clock, "stepped_ms");
+	rlctl_servers_apart(offset, clock, "offset_ms");
 	printf(
 	    "  clock: %s; set since the last answer: %s; servers ahead by: %s\n",
 	    json_is_true(sync)    ? "synchronised, says the kernel"
 	    : json_is_false(sync) ? "not synchronised, says the kernel"
 				  : "the kernel does not say",
-	    rlctl_servers_number(clock, "stepped_ms") != 0
-		? json_string_value(stepped)
-	    : rlctl_servers_known(clock, "stepped_ms") ? "no"
-						       : "-",
-	    json_string_value(offset));
-	json_decref(stepped);
-	json_decref(offset);
+	    rlctl_servers_number(clock, "stepped_ms") != 0 ? stepped
+	    : rlctl_servers_known(clock, "stepped_ms")     ? "no"
+							   : "-",
+	    offset);
 }
 
 /* Datagrams that were ignored, by class, when there were any. */

@@ -11,6 +11,8 @@
 struct json_t;
 
 #define RLCTL_SERVERS_WIDTH 118 /* characters of a line, where it can be */
+/* Bytes of a field as text: a tenant's name is the longest, 255 of them. */
+#define RLCTL_SERVERS_CELL 256
 
 void rlctl_servers_table(const struct json_t *servers);
 
@@ -18,10 +20,12 @@ void rlctl_servers_table(const struct json_t *servers);
 const char *rlctl_servers_text(const struct json_t *from, const char *name);
 long long rlctl_servers_number(const struct json_t *from, const char *name);
 int rlctl_servers_known(const struct json_t *from, const char *name);
-/* Milliseconds as a string, owned by the caller: "0.3s", "12m", "7h"; with a
- * sign "+20.0s"; "-" for null. */
-struct json_t *rlctl_servers_span(const struct json_t *from, const char *name);
-struct json_t *rlctl_servers_apart(const struct json_t *from, const char *name);
+/* Milliseconds as text: "0.3s", "12m", "7h"; with a sign "+20.0s"; "-" for
+ * null. */
+void rlctl_servers_span(
+    char out[RLCTL_SERVERS_CELL], const struct json_t *from, const char *name);
+void rlctl_servers_apart(
+    char out[RLCTL_SERVERS_CELL], const struct json_t *from, const char *name);
 /* Characters of UTF-8, as many as are printed. */
 int rlctl_servers_width(const char *text, size_t len);
 

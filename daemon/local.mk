@@ -30,6 +30,7 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/dns.c daemon/io/dns.h \
 	daemon/io/dnsexchange.c daemon/io/dnsexchange.h \
 	daemon/io/dnsextract.c daemon/io/dnsextract.h \
+	daemon/io/dnsfault.c daemon/io/dnsfault.h \
 	daemon/io/dnsscan.c daemon/io/dnsscan.h \
 	daemon/io/dnswire.c daemon/io/dnswire.h \
 	daemon/io/listener.c daemon/io/listener.h \

@@ -141,14 +141,15 @@ static json_t *
 discovery_json(const struct discovery *d)
 {
 	const struct discovery_counters *n = discovery_counters(d);
-	int64_t next = discovery_next(d);
+	int64_t next = discovery_next(d), now = loop_now();
 
 	return json_pack(
 	    "{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "state",
 	    discovery_state_name(discovery_state(d)), "error",
 	    text_json(discovery_error(d)), "next_refresh_ms",
-	    next == POLICY_NEVER ? json_null()
-				 : json_integer((next - loop_now()) / 1000),
+	    next == POLICY_NEVER
+		? json_null()
+		: json_integer(next > now ? (next - now) / 1000 : 0),
 	    "refreshes", (json_int_t)n->refreshes, "forced",
 	    (json_int_t)n->forced, "failures", (json_int_t)n->failures,
 	    "bad_targets", (json_int_t)n->bad_targets, "missing_addresses",

@@ -104,11 +104,10 @@ tenant_json(const struct tenant *t)
 {
 	const struct config_tenant *c = tenant_config(t);
 
-	return json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:s, s:o, s:o}",
-	    "name", c->name, "servers", servers_json(t), "policy",
+	return json_pack("{s:s, s:o, s:o, s:I, s:o, s:s, s:o, s:o}", "name",
+	    c->name, "servers", servers_json(t), "policy",
 	    policy_json(&c->policy), "horizon_ms", ms(c->plan.horizon_us),
-	    "ttl_ms", (json_int_t)c->plan.ttl_ms, "dedup_limit_ms",
-	    limit_json(&c->cred), "key_format",
+	    "dedup_limit_ms", limit_json(&c->cred), "key_format",
 	    c->cred.format == KEY_FORMAT_1 ? "1" : "unversioned", "rounds",
 	    rounds_json(&c->plan), "final", final_json(&c->plan));
 }

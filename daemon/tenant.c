@@ -64,12 +64,18 @@ tenant_avoid(struct peer *peer, const struct member *m, uint32_t addr)
 {
 	const uint32_t all = ((uint32_t)1 << m->addr_count) - 1;
 
+	if (peer->first_addr % m->addr_count == addr)
+		peer->first_addr = (addr + 1) % m->addr_count;
 	peer->avoid |= (uint32_t)1 << addr;
-	if ((peer->avoid & all) != all)
-		return;
-	/* None is better than another: from the next one on again. */
-	peer->avoid = 0;
-	peer->first_addr = (addr + 1) % m->addr_count;
+	if ((peer->avoid & all) == all)
+		peer->avoid = 0; /* none is better than another */
+}
+
+void
+tenant_avoid_no_more(struct peer *peer, int64_t since)
+{
+	if (peer->refused.last < since && peer->send_errors.last < since)
+		peer->avoid = 0;
 }
 
 /* The numbers of addresses are those of another list now. */
@@ -226,6 +232,8 @@ report_to(struct tenant *t, uint32_t server, const uint8_t *pdu, size_t pdu_len,
 	const struct peer *peer = &t->peers.list[server];
 	uint8_t datagram[PACKET_MAX], id[PACKET_UNIQUE_LEN];
 	struct udp_token token = {.serial = m->server_id};
+	/* A sample that waits longer for the kernel is no news. */
+	int64_t expires = loop_now() + t->config->plan.horizon_us;
 	uint32_t i;
 	size_t len;
 	int err;
@@ -237,7 +245,7 @@ report_to(struct tenant *t, uint32_t server, const uint8_t *pdu, size_t pdu_len,
 	for (i = 0; i < m->addr_count && err == 0; i++) {
 		token.index = (tenant_address(peer, m, 0) + i) % m->addr_count;
 		if (transport_send(t->transport, &m->addrs[token.index],
-			datagram, len, POLICY_NEVER, token) != 0)
+			datagram, len, expires, token) != 0)
 			continue;
 		(*sent)++;
 		break;
@@ -270,7 +278,7 @@ tenant_report(struct tenant *t, const struct pdu_report *report, uint32_t *sent)
 bool
 tenant_heard(const struct tenant *t)
 {
-	return t->peers.first_answer > 0;
+	return t->peers.last_answer > 0;
 }
 
 const struct config_tenant *
@@ -332,8 +340,10 @@ static enum tenant_state
 unready_state(const struct tenant *t)
 {
 	switch (discovery_state(t->discovery)) {
-	case DISCOVERY_UNAVAILABLE:
-		return TENANT_UNAVAILABLE;
+	case DISCOVERY_UNAVAILABLE: /* until the retry timer */
+		return discovery_next(t->discovery) == POLICY_NEVER
+			   ? TENANT_DISCOVERING
+			   : TENANT_UNAVAILABLE;
 	case DISCOVERY_STATIC: /* about to be reported */
 	case DISCOVERY_RUNNING:
 	case DISCOVERY_READY:

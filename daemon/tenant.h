@@ -119,7 +119,7 @@ enum tenant_state {
 enum tenant_state tenant_state(const struct tenant *tenant);
 /* "Discovering", "Ready", ... */
 const char *tenant_state_name(enum tenant_state state);
-/* No new operation will come; what is in flight goes on. */
+/* The caller starts no operation from here on; what is in flight goes on. */
 void tenant_close(struct tenant *tenant);
 
 #endif

@@ -84,7 +84,7 @@ tenant_op_peer(struct tenant_op *op, uint32_t server)
 void
 tenant_op_conclude(struct tenant_op *op)
 {
-	uint64_t silent = op->asked & ~op->heard;
+	uint64_t silent = op->asked & ~op->timely;
 	struct peer *peer;
 
 	if (op->asked == 0)
@@ -93,8 +93,10 @@ tenant_op_conclude(struct tenant_op *op)
 	    loop_now());
 	for (uint32_t i = 0; silent != 0; i++, silent >>= 1) {
 		peer = (silent & 1) != 0 ? tenant_op_peer(op, i) : NULL;
-		if (peer != NULL)
-			peer_unanswered(peer, op->policy.start);
+		if (peer == NULL)
+			continue;
+		peer_unanswered(peer, op->policy.start);
+		tenant_avoid_no_more(peer, op->sent_at);
 	}
 }
 

@@ -39,8 +39,9 @@ struct tenant_op {
 	struct tenant_op *next_dirty;
 	struct transport_port *port; /* of its first transmission; held */
 	uint64_t heard;    /* servers whose valid answer came, late or not */
+	uint64_t timely;   /* of these, before the horizon */
 	uint64_t asked;    /* servers that the kernel took a datagram for */
-	uint64_t repeated; /* and those that it took a replay for, too */
+	uint64_t repeated; /* whose answer tells no round trip */
 	uint64_t stamp;    /* of the request; 0: servers may know another one */
 	int64_t stamped_at; /* loop_now() when the stamp was read */
 	int64_t sent_at;    /* first transmission; 0 before */
@@ -108,6 +109,9 @@ uint32_t tenant_address(
     const struct peer *peer, const struct member *m, uint32_t n);
 /* The address of a server is no good: others are tried before it. */
 void tenant_avoid(struct peer *peer, const struct member *m, uint32_t addr);
+/* It has not answered, and not been refused since then either: silence speaks
+ * as much against the addresses that were tried. */
+void tenant_avoid_no_more(struct peer *peer, int64_t since);
 
 /* tenant_send.c */
 void tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round);

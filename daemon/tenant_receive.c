@@ -97,7 +97,7 @@ clear_suspicion(struct tenant *t, struct peer *peer, int64_t now)
 }
 
 static void
-note_answer(struct tenant *t, const struct tenant_op *op, uint32_t server,
+note_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
     const struct packet_head *head, bool again)
 {
 	const int64_t now = loop_now();
@@ -112,6 +112,8 @@ note_answer(struct tenant *t, const struct tenant_op *op, uint32_t server,
 	};
 	struct peer *peer = peers_answered(&t->peers, head->key_id, &answer);
 
+	if (!answer.overdue)
+		op->timely |= (uint64_t)1 << server;
 	if (op->stamp != 0)
 		clock_accepted(&t->clock, op->stamp, op->stamped_at);
 	if (peer != NULL)
@@ -167,48 +169,60 @@ take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 	tenant_op_mark(op);
 }
 
-/* Opens and decodes; counts why when it fails. */
+/* Opens and decodes; *why is set when that fails. */
 static bool
-open_answer(
-    struct tenant *t, const struct packet_view *view, struct pdu_rate *rate)
+opens(struct tenant *t, const struct packet_view *view, struct pdu_rate *rate,
+    enum peer_invalid *why)
 {
 	const uint8_t *pdu;
 	size_t pdu_len;
 
+	*why = PEER_AUTH;
 	if (packet_open(t->key, view, t->scratch, sizeof(t->scratch), &pdu,
-		&pdu_len) != 0) {
-		note_invalid(t, view, PEER_AUTH, &t->counters.invalid_auth);
+		&pdu_len) != 0)
 		return false;
-	}
-	if (pdu_decode_response(t->config->profile, pdu, pdu_len, rate) != 0) {
-		note_invalid(
-		    t, view, PEER_MALFORMED, &t->counters.invalid_malformed);
-		return false;
-	}
-	return true;
+	*why = PEER_MALFORMED;
+	return pdu_decode_response(t->config->profile, pdu, pdu_len, rate) == 0;
+}
+
+/* The same; counts why. */
+static bool
+open_answer(
+    struct tenant *t, const struct packet_view *view, struct pdu_rate *rate)
+{
+	enum peer_invalid why;
+
+	if (opens(t, view, rate, &why))
+		return true;
+	note_invalid(t, view, why,
+	    why == PEER_AUTH ? &t->counters.invalid_auth
+			     : &t->counters.invalid_malformed);
+	return false;
 }
 
 /*
  * No operation is known by that id: it decides nothing. Perhaps a server is
  * only slower than the horizon. When it was not heard of lately, that is worth
- * a decryption, for it tells slow servers from wrong keys.
+ * a decryption, for it tells slow servers from wrong keys. It may be an old
+ * answer that is played again, so it clears no suspicion.
  */
 static void
-hear_unknown(struct tenant *t, const struct packet_view *view)
+hear_unknown(struct tenant *t, const struct packet_view *view,
+    const struct endpoint *from)
 {
 	struct peer *peer = peers_find(&t->peers, view->head.key_id);
+	int at = members_find(t->members, view->head.key_id);
 	int64_t now = loop_now();
-	const uint8_t *pdu;
-	size_t pdu_len;
+	enum peer_invalid why;
+	struct pdu_rate rate;
 
+	if (peer != NULL && at >= 0 &&
+	    (peer->last_answer == 0 || now - peer->last_answer >= HEARD_US) &&
+	    (!t->config->strict_source ||
+		known_source(&t->members->list[at], from)) &&
+	    opens(t, view, &rate, &why))
+		peers_heard(&t->peers, view->head.key_id, now);
 	t->counters.invalid_operation++;
-	if (peer == NULL ||
-	    (peer->last_answer > 0 && now - peer->last_answer < HEARD_US) ||
-	    packet_open(t->key, view, t->scratch, sizeof(t->scratch), &pdu,
-		&pdu_len) != 0)
-		return;
-	/* It may be an old one, played again: it clears no suspicion. */
-	peers_heard(&t->peers, view->head.key_id, now);
 }
 
 void
@@ -235,7 +249,7 @@ tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
 	}
 	op = tenant_op_find(t, view.head.unique_id);
 	if (op == NULL) {
-		hear_unknown(t, &view);
+		hear_unknown(t, &view, from);
 		return;
 	}
 	server = members_find(op->members, view.head.key_id);

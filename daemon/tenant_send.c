@@ -119,8 +119,10 @@ miss_round(struct tenant_op *op, uint32_t server)
 {
 	struct peer *peer = tenant_op_peer(op, server);
 
-	if (peer != NULL && (op->asked >> server & 1) != 0)
-		peer_missed_round(peer);
+	if (peer == NULL || (op->asked >> server & 1) == 0)
+		return;
+	peer_missed_round(peer);
+	tenant_avoid_no_more(peer, op->sent_at);
 }
 
 void
@@ -155,6 +157,23 @@ tenant_op_deliver(struct tenant_op *op, uint64_t targets)
 	}
 }
 
+/*
+ * Will the first answer to come tell the round trip? To the first transmission
+ * it does, and when a delivery follows it so closely as a decision before the
+ * preference deadline; else it is not known what is answered.
+ */
+static bool
+measurable(const struct tenant_op *op, const struct attempt *attempt)
+{
+	const int64_t prefer = op->policy.plan->prefer_end_us[0];
+
+	if (attempt->serial == 0)
+		return true;
+	return attempt->serial == SEND_DELIVERY &&
+	       (op->asked >> attempt->server & 1) != 0 &&
+	       loop_now() < op->sent_at + prefer;
+}
+
 static void
 count_sent(struct tenant_op *op, const struct attempt *attempt)
 {
@@ -168,9 +187,8 @@ count_sent(struct tenant_op *op, const struct attempt *attempt)
 		t->counters.replays_sent++;
 	t->counters.requests_sent++;
 	op->owed++;
-	/* A delivery follows so closely that the answer is to the request. */
-	if (attempt->serial != SEND_DELIVERY)
-		op->repeated |= op->asked & bit;
+	if (!measurable(op, attempt))
+		op->repeated |= bit;
 	op->asked |= bit;
 	if (peer != NULL)
 		peer_sent(peer, loop_now());
@@ -242,7 +260,6 @@ tenant_refused(void *arg, const struct endpoint *to, int error)
 	struct tenant *t = arg;
 	const struct member *m;
 
-	t->counters.refused++;
 	for (uint32_t i = 0; i < t->members->count; i++) {
 		m = &t->members->list[i];
 		for (uint32_t k = 0; k < m->addr_count; k++) {
@@ -256,14 +273,24 @@ tenant_refused(void *arg, const struct endpoint *to, int error)
 	}
 }
 
-/* A server that has answered gets no more, not even what was queued before. */
+/*
+ * What waited for the kernel may be out of date: a server that has answered
+ * gets no more, a round that is over sends no more, and nothing but its
+ * delivery follows a decision.
+ */
 bool
 tenant_wanted(void *arg, struct udp_token token)
 {
 	const struct tenant_op *op = token.owner;
+	const struct attempt attempt = attempt_of(token);
 
 	(void)arg;
-	return op == NULL || (op->heard >> attempt_of(token).server & 1) == 0;
+	if (op == NULL)
+		return true;
+	if ((op->heard >> attempt.server & 1) != 0)
+		return false;
+	return attempt.serial == SEND_DELIVERY ||
+	       (!op->over && attempt.serial == op->round);
 }
 
 void

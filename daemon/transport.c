@@ -101,7 +101,7 @@ on_wanted(void *arg, struct udp_token token)
 {
 	struct transport *t = ((struct transport_port *)arg)->transport;
 
-	return t->hooks->wanted == NULL || t->hooks->wanted(t->arg, token);
+	return t->hooks->wanted(t->arg, token);
 }
 
 static void
@@ -119,8 +119,7 @@ on_refused(void *arg, const struct endpoint *to, int error)
 {
 	struct transport *t = ((struct transport_port *)arg)->transport;
 
-	if (t->hooks->refused != NULL)
-		t->hooks->refused(t->arg, to, error);
+	t->hooks->refused(t->arg, to, error);
 }
 
 static const struct udp_hooks udp_hooks = {

@@ -28,7 +28,7 @@
 struct transport;
 struct transport_port;
 
-/* As those of udp.h; all but wanted and refused are needed. */
+/* As those of udp.h. */
 struct transport_hooks {
 	/* current: it came in on the port that is in use now. */
 	void (*datagram)(void *arg, const uint8_t *bytes, size_t len,

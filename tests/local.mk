@@ -51,6 +51,7 @@ unit_tests = \
 	tests/unit/check_dispatch_life \
 	tests/unit/check_dns \
 	tests/unit/check_dnsexchange \
+	tests/unit/check_dnsfault \
 	tests/unit/check_dnsscan \
 	tests/unit/check_dnswire \
 	tests/unit/check_endpoint \
@@ -175,6 +176,7 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/replay/README \
 	tests/replay/RULES \
 	tests/replay/broken \
+	tests/system/fake_agent.py \
 	tests/system/harness.py \
 	tests/system/hostile_dns.py \
 	tests/system/nameservers.py \

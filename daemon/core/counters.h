@@ -21,7 +21,6 @@
 	X(deliveries_sent, "Request datagrams of completion delivery")         \
 	X(reports_sent, "Report datagrams sent")                               \
 	X(send_errors, "Datagrams that the kernel refused")                    \
-	X(refused, "Datagrams that the network refused, by ICMP")              \
 	X(answers, "Valid answers to operations in flight")                    \
 	X(answers_late, "Valid answers to operations decided before")          \
 	X(answers_duplicate, "Valid answers of a server that had answered")    \

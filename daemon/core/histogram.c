@@ -46,78 +46,29 @@ bucket_value(uint32_t i)
 	return i < 16 ? a : 2 * a * b / (a + b);
 }
 
-void
-histogram_add(struct histogram *h, int64_t us)
-{
-	h->total++;
-	h->sum_us += (uint64_t)clamp(us);
-	h->counts[bucket_of(us)]++;
-}
-
-void
-histogram_merge(struct histogram *into, const struct histogram *from)
-{
-	into->total += from->total;
-	into->sum_us += from->sum_us;
-	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
-		into->counts[i] += from->counts[i];
-}
-
-int64_t
-histogram_percentile(const struct histogram *h, uint32_t permille)
-{
-	uint64_t rank, seen = 0;
-	uint32_t i;
-
-	if (h->total == 0)
-		return 0;
-	/* total * permille / 1000 upwards, without an overflow */
-	rank = h->total / 1000 * permille +
-	       (h->total % 1000 * permille + 999) / 1000;
-	if (rank == 0)
-		rank = 1;
-	for (i = 0; i < HISTOGRAM_BUCKETS - 1; i++) {
-		seen += h->counts[i];
-		if (seen >= rank)
-			break;
-	}
-	return bucket_value(i);
-}
-
-uint64_t
-histogram_upto(const struct histogram *h, int64_t us)
-{
-	const uint32_t last = us < 1 ? 0 : bucket_of(us);
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i <= last; i++)
-		n += h->counts[i];
-	return n;
-}
-
 /* Have the half that is filled, and both, become too old? */
 static bool
-half_over(const struct histogram_recent *r, int64_t now)
+half_over(const struct histogram *h, int64_t now)
 {
-	return now - r->began >= HISTOGRAM_HALF_US;
+	return now - h->began >= HISTOGRAM_HALF_US;
 }
 
 static bool
-both_over(const struct histogram_recent *r, int64_t now)
+both_over(const struct histogram *h, int64_t now)
 {
-	return now - r->began >= 2 * HISTOGRAM_HALF_US;
+	return now - h->began >= 2 * HISTOGRAM_HALF_US;
 }
 
 static void
-turn_over(struct histogram_recent *r, int64_t now)
+turn_over(struct histogram *h, int64_t now)
 {
-	if (both_over(r, now)) {
-		memset(r->counts, 0, sizeof(r->counts));
-		r->began = now;
-	} else if (half_over(r, now)) {
-		r->filling = 1 - r->filling;
-		memset(r->counts[r->filling], 0, sizeof(r->counts[0]));
-		r->began += HISTOGRAM_HALF_US;
+	if (both_over(h, now)) {
+		memset(h->counts, 0, sizeof(h->counts));
+		h->began = now;
+	} else if (half_over(h, now)) {
+		h->filling = 1 - h->filling;
+		memset(h->counts[h->filling], 0, sizeof(h->counts[0]));
+		h->began += HISTOGRAM_HALF_US;
 	}
 }
 
@@ -130,35 +81,45 @@ halve(uint16_t counts[HISTOGRAM_BUCKETS])
 }
 
 void
-histogram_recent_add(struct histogram_recent *r, int64_t us, int64_t now)
+histogram_add(struct histogram *h, int64_t us, int64_t now)
 {
 	uint16_t *counts;
 	const uint32_t i = bucket_of(us);
 
-	turn_over(r, now);
-	counts = r->counts[r->filling];
+	turn_over(h, now);
+	counts = h->counts[h->filling];
 	if (counts[i] == UINT16_MAX)
 		halve(counts);
 	counts[i]++;
 }
 
-static void
-merge_half(struct histogram *into, const uint16_t counts[HISTOGRAM_BUCKETS])
+/* Samples in a bucket that are not forgotten. */
+static uint32_t
+count_of(const struct histogram *h, uint32_t i, int64_t now)
 {
-	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		into->total += counts[i];
-		into->counts[i] += counts[i];
-		into->sum_us += counts[i] * (uint64_t)bucket_value(i);
-	}
+	if (both_over(h, now))
+		return 0;
+	return h->counts[h->filling][i] +
+	       (half_over(h, now) ? 0U : h->counts[1 - h->filling][i]);
 }
 
-void
-histogram_recent_merge(
-    struct histogram *into, const struct histogram_recent *r, int64_t now)
+int64_t
+histogram_percentile(const struct histogram *h, uint32_t permille, int64_t now)
 {
-	if (both_over(r, now))
-		return;
-	merge_half(into, r->counts[r->filling]);
-	if (!half_over(r, now))
-		merge_half(into, r->counts[1 - r->filling]);
+	uint64_t total = 0, seen = 0, rank;
+	uint32_t i;
+
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		total += count_of(h, i, now);
+	if (total == 0)
+		return 0;
+	rank = (total * permille + 999) / 1000;
+	if (rank == 0)
+		rank = 1;
+	for (i = 0; i < HISTOGRAM_BUCKETS - 1; i++) {
+		seen += count_of(h, i, now);
+		if (seen >= rank)
+			break;
+	}
+	return bucket_value(i);
 }

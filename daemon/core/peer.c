@@ -40,8 +40,6 @@ peer_invalid(struct peer *p, enum peer_invalid why, int64_t now)
 static void
 alive(struct peer *p, int64_t now)
 {
-	if (p->first_answer == 0)
-		p->first_answer = now;
 	p->last_answer = now;
 	p->asked_since = 0;
 }
@@ -67,7 +65,6 @@ learn_clock(struct peer *p, const struct peer_answer *a)
 	    .known = true,
 	    .offset_ms = offset_of(a->stamp, a->wall_ms),
 	    .within_ms = (a->now - a->sent_at + 999) / 1000,
-	    .at = a->now,
 	};
 }
 
@@ -79,7 +76,7 @@ learn_rtt(struct peer *p, const struct peer_answer *a)
 	if (rtt < 1)
 		rtt = 1;
 	p->rtt_us = p->rtt_us == 0 ? rtt : p->rtt_us + (rtt - p->rtt_us) / 8;
-	histogram_recent_add(&p->rtt, rtt, a->now);
+	histogram_add(&p->rtt, rtt, a->now);
 }
 
 void
@@ -130,10 +127,7 @@ peer_unanswered(struct peer *p, int64_t start)
 int64_t
 peer_rtt(const struct peer *p, uint32_t permille, int64_t now)
 {
-	struct histogram h = {0};
-
-	histogram_recent_merge(&h, &p->rtt, now);
-	return histogram_percentile(&h, permille);
+	return histogram_percentile(&p->rtt, permille, now);
 }
 
 bool
@@ -207,21 +201,13 @@ peers_follow(struct peers *ps, const struct members *members)
 	ps->count = members->count;
 }
 
-static void
-any_alive(struct peers *ps, int64_t now)
-{
-	if (ps->first_answer == 0)
-		ps->first_answer = now;
-	ps->last_answer = now;
-}
-
 struct peer *
 peers_answered(
     struct peers *ps, uint64_t server_id, const struct peer_answer *a)
 {
 	struct peer *p = peers_find(ps, server_id);
 
-	any_alive(ps, a->now);
+	ps->last_answer = a->now;
 	if (p != NULL)
 		peer_answered(p, a);
 	return p;
@@ -232,7 +218,7 @@ peers_heard(struct peers *ps, uint64_t server_id, int64_t now)
 {
 	struct peer *p = peers_find(ps, server_id);
 
-	any_alive(ps, now);
+	ps->last_answer = now;
 	if (p != NULL)
 		peer_heard(p, now);
 	return p;

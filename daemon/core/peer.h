@@ -1,7 +1,9 @@
 /*
  * What a tenant knows of one server, and the container of all of its servers,
- * in the order of its snapshot. Only records: what to make of it is for
- * diagnosis. Pure: the owner passes the clock (loop_now() times; 0 is never).
+ * in the order of its snapshot. What happens is recorded here, and judged by
+ * diagnosis; first_addr, avoid and suspect, which the owner sets, also steer
+ * where requests go and whose answer is waited for. Pure: the owner passes the
+ * clock (loop_now() times; 0 is never).
  *
  * Invariant: peers.list[i] is of members.list[i] of the snapshot that
  * peers_follow() saw last.
@@ -44,7 +46,6 @@ struct peer_clock {
 	bool known;
 	int64_t offset_ms; /* its stamp less our clock at receipt */
 	int64_t within_ms; /* since the first transmission, rounded up */
-	int64_t at;
 };
 
 struct peer {
@@ -57,12 +58,11 @@ struct peer {
 				 * none is unanswered */
 	uint64_t answered;      /* valid answers, late ones too */
 	uint64_t selected;      /* decisions that its answer made */
-	uint64_t overdue; /* answers past the horizon of their operation */
-	int64_t first_answer;
+	uint64_t overdue;     /* answers past the horizon of their operation */
 	int64_t last_answer;  /* overdue ones too */
 	int64_t last_in_time; /* without those */
 	int64_t rtt_us;       /* smoothed; 0: not known */
-	struct histogram_recent rtt;
+	struct histogram rtt;
 	uint64_t missed_rounds; /* see peer_missed_round() */
 	uint32_t unanswered;    /* operations in a row */
 	struct peer_events invalid[PEER_INVALIDS];
@@ -126,8 +126,7 @@ struct peer_form {
 
 struct peers {
 	uint32_t count;
-	int64_t first_answer; /* of any server, departed ones too */
-	int64_t last_answer;
+	int64_t last_answer;      /* of any server, departed ones too */
 	struct peer_form plain;   /* operations without guards */
 	struct peer_form guarded; /* the profiles differ in these alone */
 	struct peer list[MEMBERS_MAX];
@@ -138,7 +137,7 @@ void peers_follow(struct peers *ps, const struct members *members);
 /* The record of a server of the snapshot, or NULL. */
 struct peer *peers_find(struct peers *ps, uint64_t server_id);
 /* peer_answered() and peer_heard() for a server that may have departed; they
- * keep first_answer and last_answer of all. Return its record, or NULL. */
+ * keep last_answer of all. Return its record, or NULL. */
 struct peer *peers_answered(
     struct peers *ps, uint64_t server_id, const struct peer_answer *a);
 struct peer *peers_heard(struct peers *ps, uint64_t server_id, int64_t now);

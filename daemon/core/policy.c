@@ -46,53 +46,61 @@ factor_low(const struct schedule *s)
 	return s->kind == SCHEDULE_EXPONENTIAL && s->growth < 1;
 }
 
-static const char *
-check_gap(const struct schedule *s)
+static int
+refuse(struct policy_refusal *why, const char *key, const char *reason)
 {
-	if (!kind_known(s))
-		return "replay_gap: must be fixed, linear or exponential";
-	if (s->initial < 1)
-		return "replay_gap: must be at least 1 unit";
-	if (max_low(s))
-		return "replay_gap: max must be at least initial";
-	if (factor_low(s))
-		return "replay_gap: factor must be at least 1";
-	return NULL;
+	*why = (struct policy_refusal){key, reason};
+	return -1;
 }
 
-static const char *
-check_preference(const struct schedule *s)
+static int
+check_growth(
+    const struct schedule *s, const char *key, struct policy_refusal *why)
 {
 	if (!kind_known(s))
-		return "preference: must be fixed, linear or exponential";
+		return refuse(why, key, "must be fixed, linear or exponential");
 	if (max_low(s))
-		return "preference: max must be at least initial";
+		return refuse(why, key, "max must be at least initial");
 	if (factor_low(s))
-		return "preference: factor must be at least 1";
-	return NULL;
+		return refuse(why, key, "factor must be at least 1");
+	return 0;
 }
 
-static const char *
-check_policy(const struct policy *p)
+static int
+check_schedules(const struct policy *p, struct policy_refusal *why)
 {
-	const char *bad;
+	if (p->gap.initial < 1)
+		return refuse(why, "replay_gap", "must be at least 1 unit");
+	if (check_growth(&p->gap, "replay_gap", why) != 0)
+		return -1;
+	/* The preset stands for the schedule, which is not used then. */
+	if (p->first_round)
+		return 0;
+	return check_growth(&p->preference, "preference", why);
+}
 
+static int
+check_policy(const struct policy *p, struct policy_refusal *why)
+{
 	if (p->unit_ms < 1)
-		return "unit_ms: must be at least 1";
+		return refuse(why, "unit_ms", "must be at least 1");
 	if (p->replay_count > POLICY_MAX_REPLAYS)
-		return "replay_count: must be 0 to 31";
-	bad = check_gap(&p->gap);
-	if (bad == NULL && !p->first_round)
-		bad = check_preference(&p->preference);
-	if (bad != NULL)
-		return bad;
+		return refuse(why, "replay_count", "must be 0 to 31");
+	if (check_schedules(p, why) != 0)
+		return -1;
 	if (p->final_preference_units > p->final_units)
-		return "final_preference_units: must be 0 to "
-		       "final_receive_units";
+		return refuse(why, "final_preference_units",
+		    "must be 0 to final_receive_units");
 	if (p->first_round && p->final_preference_units > 0)
-		return "final_preference_units: must be 0 with the "
-		       "first-round preference";
-	return NULL;
+		return refuse(why, "final_preference_units",
+		    "must be 0 with the first-round preference");
+	return 0;
+}
+
+static int
+refuse_horizon(struct policy_refusal *why)
+{
+	return refuse(why, NULL, "its horizon must not be over 4294967295 ms");
 }
 
 /* P(k), not yet compared with the gap. */
@@ -104,8 +112,9 @@ preference_units(const struct policy *p, uint32_t k, uint32_t gap)
 	return schedule_units(&p->preference, k);
 }
 
-static const char *
-derive(struct policy_plan *plan, const struct policy *p)
+static int
+derive(struct policy_plan *plan, const struct policy *p,
+    struct policy_refusal *why)
 {
 	const int64_t unit_us = (int64_t)p->unit_ms * 1000;
 	/* More units than this and the TTL does not fit the wire's u32. */
@@ -117,16 +126,17 @@ derive(struct policy_plan *plan, const struct policy *p)
 		gap = schedule_units(&p->gap, k);
 		prefer = preference_units(p, k, gap);
 		if (prefer > gap)
-			return "preference: must not be longer than the "
-			       "replay_gap of the same round";
+			return refuse(why, "preference",
+			    "must not be longer than the replay_gap of the "
+			    "same round");
 		if (at + gap > most)
-			return "horizon: must not be over 4294967295 ms";
+			return refuse_horizon(why);
 		plan->prefer_end_us[k] = (int64_t)(at + prefer) * unit_us;
 		at += gap;
 		plan->round_end_us[k] = (int64_t)at * unit_us;
 	}
 	if (at + p->final_units > most)
-		return "horizon: must not be over 4294967295 ms";
+		return refuse_horizon(why);
 	plan->rounds = p->replay_count + 1;
 	plan->final_prefer_end_us =
 	    (int64_t)(at + p->final_preference_units) * unit_us;
@@ -135,24 +145,24 @@ derive(struct policy_plan *plan, const struct policy *p)
 	plan->ttl_ms = (uint32_t)at * p->unit_ms;
 	plan->completion_delivery = p->completion_delivery;
 	plan->suspect_after = p->suspect_after;
-	return NULL;
+	return 0;
 }
 
 int
-policy_plan_init(
-    struct policy_plan *plan, const struct policy *p, const char **why)
+policy_plan_init(struct policy_plan *plan, const struct policy *p,
+    struct policy_refusal *why)
 {
 	struct policy_plan derived = {0};
-	const char *bad = check_policy(p);
+	struct policy_refusal refusal = {0};
+	int rc = check_policy(p, &refusal);
 
-	if (bad == NULL)
-		bad = derive(&derived, p);
+	if (rc == 0)
+		rc = derive(&derived, p, &refusal);
+	if (rc == 0)
+		*plan = derived;
 	if (why != NULL)
-		*why = bad;
-	if (bad != NULL)
-		return -1;
-	*plan = derived;
-	return 0;
+		*why = refusal;
+	return rc;
 }
 
 const char *

@@ -63,14 +63,21 @@ struct policy_plan {
 /* The recommended defaults of section 9.3.5. */
 void policy_defaults(struct policy *p);
 
+/* Constant texts. */
+struct policy_refusal {
+	const char *key;    /* of the configuration; NULL: of all together, the
+			     * horizon is too long */
+	const char *reason; /* "must be ...", the range that is broken */
+};
+
 /*
- * Derives the plan. Returns 0, or -1 with *why set to a constant text that
- * names the field and the range it breaks (a gap of zero, P(k) > B(k),
- * P_final > F, a linear or exponential maximum under its initial value, a
- * horizon over UINT32_MAX ms, ...). *why may be NULL.
+ * Derives the plan. Returns 0, or -1, the plan left alone, with *why set: a gap
+ * of zero, P(k) > B(k), P_final > F, a linear or exponential maximum under its
+ * initial value, a horizon over UINT32_MAX ms, ... Of a good policy *why is all
+ * NULL. why may be NULL.
  */
-int policy_plan_init(
-    struct policy_plan *plan, const struct policy *p, const char **why);
+int policy_plan_init(struct policy_plan *plan, const struct policy *p,
+    struct policy_refusal *why);
 
 enum policy_state {
 	POLICY_PREPARED,

@@ -33,8 +33,8 @@ struct udp_hooks {
 	    bool truncated, const struct endpoint *from);
 	/* After each batch of datagrams: now judge what they brought. */
 	void (*batch)(void *arg);
-	/* Asked before one that waited is sent: is it wanted still? NULL: all
-	 * are. Only tells. */
+	/* Asked of each send that is queued, in every flush: is it wanted
+	 * still? Only tells. */
 	bool (*wanted)(void *arg, struct udp_token token);
 	/* error 0: the kernel took it; else an errno of this very datagram
 	 * (ETIME: it expired, ECANCELED: it was not wanted any more, or
@@ -45,7 +45,7 @@ struct udp_hooks {
 	 * it was sent; error: ECONNREFUSED, EHOSTUNREACH, ENETUNREACH,
 	 * EMSGSIZE (the path takes less; the kernel has learnt it, and the next
 	 * one is cut to fit) and others. ICMP is not authenticated: a hint,
-	 * never a verdict. NULL when nobody asks.
+	 * never a verdict.
 	 */
 	void (*refused)(void *arg, const struct endpoint *to, int error);
 };

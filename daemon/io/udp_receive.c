@@ -45,8 +45,6 @@ tell(struct udp *udp, const union address *to, int error)
 	struct endpoint e;
 
 	udp->counters.refused++;
-	if (udp->hooks->refused == NULL)
-		return;
 	address_from_sockaddr(to, &e);
 	udp->in_hook++;
 	udp->hooks->refused(udp->arg, &e, error);

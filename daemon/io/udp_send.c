@@ -88,8 +88,6 @@ discard(struct udp *udp)
 {
 	struct udp_out **at = &udp->first;
 
-	if (udp->hooks->wanted == NULL)
-		return;
 	while (*at != NULL) {
 		if (udp->hooks->wanted(udp->arg, (*at)->token))
 			at = &(*at)->next;
@@ -247,6 +245,25 @@ udp_flush(void *arg)
 	wait_or_go_on(udp, udp->first != NULL ? error : 0);
 }
 
+/*
+ * The oldest of those whose device is full gives way to one whose device is
+ * not: else a single dead link would fill the queue of all. Not from inside a
+ * flush, which walks the list.
+ */
+static void
+make_room(struct udp *udp, const struct endpoint *to)
+{
+	struct udp_out **at = &udp->first, other;
+
+	address_to_sockaddr(to, &other.to);
+	if (udp->flushing || held_up(udp, &other))
+		return;
+	while (*at != NULL && !held_up(udp, *at))
+		at = &(*at)->next;
+	if (*at != NULL)
+		finish(udp, at, ENOBUFS);
+}
+
 /* What keeps a send from being queued at all, or 0. */
 static int
 refusal(struct udp *udp, const struct endpoint *to, size_t len)
@@ -259,6 +276,8 @@ refusal(struct udp *udp, const struct endpoint *to, size_t len)
 		return EAFNOSUPPORT;
 	if (udp->unused == NULL)
 		udp_flush(udp);
+	if (udp->unused == NULL)
+		make_room(udp, to);
 	return udp->unused == NULL ? ENOBUFS : 0;
 }
 

@@ -194,12 +194,11 @@ static void
 expect_refused(struct script *s)
 {
 	const char *field = script_word(s);
-	const size_t len = strlen(field);
 
 	if (s->accepted)
 		mismatch(s, "an accepted policy");
-	else if (strncmp(s->o.why, field, len) != 0 || s->o.why[len] != ':')
-		mismatch(s, s->o.why);
+	else if (strcmp(script_refused(s), field) != 0)
+		mismatch(s, script_refused(s));
 }
 
 static void
@@ -209,7 +208,7 @@ expect_ttl(struct script *s)
 	char text[32];
 
 	if (!s->accepted) {
-		mismatch(s, s->o.why);
+		mismatch(s, script_refused(s));
 	} else if (got != want) {
 		snprintf(text, sizeof(text), "%" PRIu32, got);
 		mismatch(s, text);

@@ -34,6 +34,8 @@ const char *script_action_text(
 
 /* script_scene.c: the policy, the membership, the start. */
 void script_policy(struct script *s);
+/* The field for which the policy was refused. */
+const char *script_refused(const struct script *s);
 void script_servers(struct script *s);
 void script_members(struct script *s);
 void script_start(struct script *s);

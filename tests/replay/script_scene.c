@@ -127,6 +127,12 @@ take_snapshot(struct script *s)
 	s->snapshot = s->members != NULL ? members_ref(s->members) : NULL;
 }
 
+const char *
+script_refused(const struct script *s)
+{
+	return s->o.why.key != NULL ? s->o.why.key : "horizon";
+}
+
 void
 script_start(struct script *s)
 {
@@ -138,7 +144,8 @@ script_start(struct script *s)
 		    s->running ? "the last one is not complete"
 			       : "there is no policy");
 	else if (!oracle_policy(&s->o, &s->policy))
-		script_fault(s, "the policy was refused: %s", s->o.why);
+		script_fault(
+		    s, "the policy was refused: %s", script_refused(s));
 	if (script_accept(s, "age"))
 		age = script_number(s);
 	if (script_accept(s, "deadline"))

@@ -40,7 +40,7 @@ def await_servers(agent, count):
 
 def await_error(agent, text):
     return poll("the error " + repr(text), lambda: (
-        lambda now: now["error"].endswith(text) and now)(discovery(agent)))
+        lambda now: text in now["error"] and now)(discovery(agent)))
 
 
 def decides(agent, server_id=None):
@@ -80,7 +80,7 @@ def test_nsd(lab):
     decides(agent, sandbox.ids()[0])
     # A nameserver that is gone takes nobody along.
     nsd.stop()
-    now = await_error(agent, "no nameserver is reachable")
+    now = await_error(agent, ": Connection refused")
     same(now["state"], "ready")
     decides(agent, sandbox.ids()[0])
 

@@ -131,7 +131,7 @@ START_TEST(test_policy)
 		  "limit of 300 ms"},
 	    {P ".unit_ms", "0", P ".unit_ms: " U32_RANGE "0"},
 	    {P ".unit_ms", "4294967295",
-		P ": horizon: must not be over 4294967295 ms"},
+		P ": its horizon must not be over 4294967295 ms"},
 	    {P ".replay_count", "0", NULL},
 	    {P ".replay_count", "32", P ".replay_count: must be 0..31, not 32"},
 	    {P ".replay_gap", "{\"fixed\":2}", NULL},
@@ -294,21 +294,21 @@ START_TEST(test_policies)
 	    {P,
 		"{\"unit_ms\":1,\"replay_count\":0,"
 		"\"final_receive_units\":4294967295}",
-		P ": horizon: must not be over 4294967295 ms"},
+		P ": its horizon must not be over 4294967295 ms"},
 	    {P,
 		"{\"unit_ms\":4294967295,\"replay_count\":31,"
 		"\"replay_gap\":{\"fixed\":4294967295},"
 		"\"final_receive_units\":4294967295}",
-		P ": horizon: must not be over 4294967295 ms"},
+		P ": its horizon must not be over 4294967295 ms"},
 	    {P,
 		"{\"unit_ms\":65536,\"replay_count\":0,"
 		"\"replay_gap\":{\"fixed\":65536}}",
-		P ": horizon: must not be over 4294967295 ms"},
+		P ": its horizon must not be over 4294967295 ms"},
 	    {P,
 		"{\"unit_ms\":1,\"replay_count\":31,"
 		"\"replay_gap\":{\"exponential\":{\"initial\":1,"
 		"\"factor\":4294967295,\"max\":4294967295}}}",
-		P ": horizon: must not be over 4294967295 ms"},
+		P ": its horizon must not be over 4294967295 ms"},
 	    {P, "null", P ": must be an object"},
 	};
 

@@ -39,10 +39,11 @@ run(uint32_t servers, int64_t rtt_us, double loss)
 	    .operations = RUNS,
 	    .seed = harness_random(&seed),
 	};
-	const char *why;
+	struct policy_refusal why;
 	uint32_t rounds = 0;
 
-	ck_assert_msg(policy_plan_init(&plan, &policy, &why) == 0, "%s", why);
+	ck_assert_msg(
+	    policy_plan_init(&plan, &policy, &why) == 0, "%s", why.reason);
 	memset(&got, 0xA5, sizeof(got));
 	ck_assert_int_eq(estimate_run(&in, &got), 0);
 	ck_assert_uint_eq(got.operations, RUNS);

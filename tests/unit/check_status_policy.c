@@ -76,7 +76,7 @@ START_TEST(the_defaults)
 	    "\"replay_count\":1,\"replay_gap\":{\"fixed\":1},"
 	    "\"preference\":{\"fixed\":1},\"final_receive_units\":1,"
 	    "\"final_preference_units\":0,\"completion_delivery\":true,"
-	    "\"suspect_after\":0},\"horizon_ms\":60,\"ttl_ms\":60,"
+	    "\"suspect_after\":0},\"horizon_ms\":60,"
 	    "\"dedup_limit_ms\":null,\"key_format\":\"unversioned\","
 	    "\"rounds\":[{\"round\":0,\"start_ms\":0,"
 	    "\"prefer_until_ms\":20,\"end_ms\":20},{\"round\":1,"
@@ -114,7 +114,6 @@ START_TEST(growing_schedules)
 	same(t, "final",
 	    "{\"start_ms\":77,\"prefer_until_ms\":98,\"end_ms\":105}");
 	same(t, "horizon_ms", "105");
-	same(t, "ttl_ms", "105");
 	done();
 }
 END_TEST
@@ -145,7 +144,6 @@ START_TEST(the_longest_horizon)
 	    "[{\"round\":0,\"start_ms\":0,"
 	    "\"prefer_until_ms\":4294967295,\"end_ms\":4294967295}]");
 	same(t, "horizon_ms", "4294967295");
-	same(t, "ttl_ms", "4294967295");
 	done();
 }
 END_TEST

@@ -126,10 +126,29 @@ was_sent(void *arg, struct udp_token token, int error)
 	unsent--;
 }
 
+static bool
+is_wanted(void *arg, struct udp_token token)
+{
+	(void)arg;
+	(void)token;
+	return true;
+}
+
+/* The peer's port is open. */
+static void
+was_refused(void *arg, const struct endpoint *to, int error)
+{
+	(void)arg;
+	(void)to;
+	ck_abort_msg("refused: %s", strerror(error));
+}
+
 static const struct transport_hooks load_hooks = {
     .datagram = hear,
     .batch = judge,
+    .wanted = is_wanted,
     .sent = was_sent,
+    .refused = was_refused,
 };
 
 /* The peer takes what has come, and answers what is due. */

@@ -297,6 +297,38 @@ START_TEST(a_full_device_holds_up_its_own_alone)
 }
 END_TEST
 
+/* Nor when the queue is full of what waits for it: the oldest gives way. */
+START_TEST(a_full_device_does_not_fill_the_queue)
+{
+	struct udp *a = udp_new(loop, 4, &hooks, &a_seen);
+	struct udp *b = udp_new(loop, 4, &hooks, &b_seen);
+	struct endpoint to = local(b, 4), far = to;
+
+	far.addr[3] = 2;
+	send_full = htonl(INADDR_LOOPBACK + 1);
+	for (unsigned int i = 0; i < 256; i++)
+		send_to(a, &a_seen, &far, &i, sizeof(i), i);
+	loop_turn(loop);
+	ck_assert_uint_eq(udp_waiting(a), 256);
+	for (unsigned int i = 256; i < 356; i++)
+		send_to(a, &a_seen, &to, &i, sizeof(i), i);
+	TURN_UNTIL(b_seen.datagrams == 100);
+	/* Each flush makes room for the next one: a single one had to go. */
+	ck_assert_int_eq(a_seen.errors[0], ENOBUFS);
+	for (unsigned int i = 1; i < 356; i++)
+		ck_assert_int_eq(a_seen.errors[i], i < 256 ? -1 : 0);
+	/* What goes to the full device pushes out nobody. */
+	send_to(a, &a_seen, &far, "x", 1, 356);
+	send_to(a, &a_seen, &far, "x", 1, 357);
+	ck_assert_int_eq(a_seen.errors[356], -1);
+	ck_assert_int_eq(a_seen.errors[357], ENOBUFS);
+	send_full = 0;
+	TURN_UNTIL(udp_waiting(a) == 0);
+	udp_free(a);
+	udp_free(b);
+}
+END_TEST
+
 /* More full ways than a flush tries: it ends, and comes back to them. */
 START_TEST(many_full_devices_cost_a_few_calls)
 {
@@ -451,7 +483,8 @@ START_TEST(what_nobody_wants_is_not_sent)
 	const struct udp_hooks asking = {.datagram = hooks.datagram,
 	    .batch = hooks.batch,
 	    .wanted = is_wanted,
-	    .sent = hooks.sent};
+	    .sent = hooks.sent,
+	    .refused = hooks.refused};
 	struct udp *a = udp_new(loop, 4, &asking, &a_seen);
 	struct udp *b = udp_new(loop, 4, &hooks, &b_seen);
 	struct endpoint to = local(b, 4);
@@ -490,6 +523,7 @@ main(void)
 	tcase_add_test(tc, a_full_device_waits_for_the_timer);
 	tcase_add_test(tc, a_full_buffer_costs_no_busy_loop);
 	tcase_add_test(tc, a_full_device_holds_up_its_own_alone);
+	tcase_add_test(tc, a_full_device_does_not_fill_the_queue);
 	tcase_add_test(tc, many_full_devices_cost_a_few_calls);
 	tcase_add_test(tc, a_full_device_costs_no_busy_loop);
 	tcase_add_test(tc, freeing_answers_what_is_queued);

@@ -77,7 +77,8 @@ oracle_policy(struct oracle *o, const struct policy *p)
 	o->policy = *p;
 	accepted = policy_plan_init(&o->plan, p, &o->why) == 0;
 	check(o, accepted == good_policy(p), "accepts exactly valid policies");
-	check(o, accepted == (o->why == NULL), "says why exactly on refusal");
+	check(o, accepted == (o->why.reason == NULL),
+	    "says why exactly on refusal");
 	if (!accepted)
 		check(o, memcmp(&o->plan, &untouched, sizeof(untouched)) == 0,
 		    "a refusal leaves the plan alone");

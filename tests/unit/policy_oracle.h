@@ -14,8 +14,8 @@ struct oracle {
 	struct policy policy;
 	struct policy_plan plan;
 	struct policy_op op;
-	const char *why;    /* the plan's refusal, or NULL */
-	const char *broken; /* what does not hold, or NULL */
+	struct policy_refusal why; /* of the plan */
+	const char *broken;        /* what does not hold, or NULL */
 	int64_t start;
 	int64_t deadline;
 	int64_t horizon;

@@ -132,9 +132,18 @@ on_refused(void *arg, const struct endpoint *to, int error)
 	s->refused_error = error;
 }
 
+static inline bool
+on_wanted(void *arg, struct udp_token token)
+{
+	(void)arg;
+	(void)token;
+	return true;
+}
+
 static const struct transport_hooks transport_hooks = {
     .datagram = on_datagram,
     .batch = on_batch,
+    .wanted = on_wanted,
     .sent = on_sent,
     .refused = on_refused,
 };

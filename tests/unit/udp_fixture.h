@@ -178,9 +178,18 @@ on_refused(void *arg, const struct endpoint *to, int error)
 	s->refused_error = error;
 }
 
+static inline bool
+always_wanted(void *arg, struct udp_token token)
+{
+	(void)arg;
+	(void)token;
+	return true;
+}
+
 static const struct udp_hooks hooks = {
     .datagram = on_datagram,
     .batch = on_batch,
+    .wanted = always_wanted,
     .sent = on_sent,
     .refused = on_refused,
 };

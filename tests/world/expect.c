@@ -259,13 +259,18 @@ expect_transport(struct scene *s)
 {
 	const struct transport *t = tenant_transport(s->tenant);
 	const struct transport_counters *c = transport_counters(t);
+	struct udp_counters v4, v6;
 
+	transport_udp(t, 4, &v4);
+	transport_udp(t, 6, &v6);
 	if (words_accept(&s->w, "rebinds"))
 		expect_number(s, c->rebinds, "rebinds");
 	else if (words_accept(&s->w, "failures"))
 		expect_number(s, c->rebind_failures, "failures");
 	else if (words_accept(&s->w, "old-ports"))
 		expect_number(s, transport_old_ports(t), "old-ports");
+	else if (words_accept(&s->w, "refused"))
+		expect_number(s, v4.refused + v6.refused, "refused");
 	else
 		words_fault(&s->w, "unknown number of the transport");
 }

@@ -112,7 +112,7 @@ resolve(const struct dns_query *query)
 {
 	struct dns_record records[MEMBERS_MAX];
 	struct dns_answer answer = {
-	    .status = zone.status, .ttl = TTL, .records = records};
+	    .status = zone.status, .ttl = TTL, .records = records, .error = ""};
 
 	memset(records, 0, sizeof(records));
 	if (zone.status == DNS_OK) {

@@ -332,8 +332,7 @@ static void
 read_refusal(struct udp *udp, const struct in *in)
 {
 	udp->counters.refused++;
-	if (udp->hooks->refused != NULL)
-		udp->hooks->refused(udp->arg, &in->from, in->refused);
+	udp->hooks->refused(udp->arg, &in->from, in->refused);
 }
 
 static void

@@ -71,6 +71,9 @@ world_scripts = \
 	tests/world/suspect-off.wrl \
 	tests/world/suspect.wrl \
 	tests/world/wire-address-rotation.wrl \
+	tests/world/wire-blocked-cancelled.wrl \
+	tests/world/wire-blocked-deadline.wrl \
+	tests/world/wire-blocked-rounds.wrl \
 	tests/world/wire-clock.wrl \
 	tests/world/wire-dedup-deadline.wrl \
 	tests/world/wire-empty-answer.wrl \
@@ -83,6 +86,7 @@ world_scripts = \
 	tests/world/wire-no-server.wrl \
 	tests/world/wire-one-send-fails.wrl \
 	tests/world/wire-quota-breach.wrl \
+	tests/world/wire-refused-address-comes-back.wrl \
 	tests/world/wire-refused-by-icmp.wrl \
 	tests/world/wire-replay-bytes.wrl \
 	tests/world/wire-response-form.wrl \

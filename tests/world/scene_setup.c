@@ -208,10 +208,11 @@ static void
 start(struct scene *s, uint32_t max_ops)
 {
 	char err[TENANT_ERR_MAX] = "";
-	const char *why = NULL;
+	struct policy_refusal why;
 
 	if (policy_plan_init(&s->config.plan, &s->policy, &why) != 0) {
-		words_fault(&s->w, "the policy is refused: %s", why);
+		words_fault(&s->w, "the policy is refused: %s: %s",
+		    why.key != NULL ? why.key : "horizon", why.reason);
 		return;
 	}
 	s->config.name = "t";
