@@ -18,17 +18,19 @@
 
 #define MAX_RTT_MS (ESTIMATE_MAX_RTT_US / 1000)
 
-enum { OPT_RTT = 256, OPT_LOSS, OPT_TIMEOUT, OPT_JSON };
+enum { OPT_RTT = 256, OPT_LOSS, OPT_SERVERS, OPT_TIMEOUT, OPT_JSON };
 
 struct policy_options {
 	const char *tenant; /* NULL: all */
 	int64_t rtt_us;
 	double loss;
+	uint32_t servers; /* 0: as many as the agent knows */
 };
 
-/* What strtod() also takes is no number here: nan, inf, hex, blanks. */
+/* What strtod() also takes is no number here: nan, inf, hex, blanks. hint is
+ * for the line that says so. */
 static double
-read_number(const char *option, const char *text, double max)
+read_number(const char *option, const char *text, double max, const char *hint)
 {
 	char *end = NULL;
 	double v = 0;
@@ -38,8 +40,8 @@ read_number(const char *option, const char *text, double max)
 	if (end == NULL || end == text || *end != '\0' || *text == '-' ||
 	    !(v >= 0 && v <= max))
 		exit(rlctl_fail(RLCTL_USAGE,
-		    "%s: must be a number in 0..%.0f, not \"%s\"", option, max,
-		    text));
+		    "%s: must be a number in 0..%.0f%s, not \"%s\"", option,
+		    max, hint, text));
 	return v;
 }
 
@@ -49,6 +51,7 @@ parse(struct rlctl *ctl, struct policy_options *o, int argc, char **argv)
 	static const struct option longs[] = {
 	    {"rtt", required_argument, NULL, OPT_RTT},
 	    {"loss", required_argument, NULL, OPT_LOSS},
+	    {"servers", required_argument, NULL, OPT_SERVERS},
 	    {"timeout", required_argument, NULL, OPT_TIMEOUT},
 	    {"json", no_argument, NULL, OPT_JSON}, {NULL, 0, NULL, 0}};
 	int c;
@@ -57,13 +60,18 @@ parse(struct rlctl *ctl, struct policy_options *o, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (c) {
 		case OPT_RTT:
-			o->rtt_us =
-			    (int64_t)(read_number("--rtt", optarg, MAX_RTT_MS) *
-					  1000 +
-				      0.5);
+			o->rtt_us = (int64_t)(read_number("--rtt", optarg,
+						  MAX_RTT_MS, "") *
+						  1000 +
+					      0.5);
 			break;
 		case OPT_LOSS:
-			o->loss = read_number("--loss", optarg, 1);
+			o->loss =
+			    read_number("--loss", optarg, 1, " (1 % is 0.01)");
+			break;
+		case OPT_SERVERS:
+			o->servers = rlctl_number(
+			    "--servers", optarg, 1, POLICY_MAX_SERVERS);
 			break;
 		case OPT_TIMEOUT:
 			ctl->timeout_ms =
@@ -107,11 +115,12 @@ estimate_json(const struct estimate_input *in, const struct estimate *e)
 {
 	const bool any = e->decided > 0;
 
-	return json_pack("{s:f, s:f, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:o, "
-			 "s:o}",
-	    "rtt_ms", (double)in->rtt_us / 1000, "loss", in->loss, "operations",
-	    (json_int_t)e->operations, "decided", (json_int_t)e->decided,
-	    "decided_share", share(e->decided, e->operations), "mean_us",
+	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, "
+			 "s:o, s:o}",
+	    "rtt_ms", (double)in->rtt_us / 1000, "loss", in->loss, "servers",
+	    (json_int_t)in->servers, "operations", (json_int_t)e->operations,
+	    "decided", (json_int_t)e->decided, "decided_share",
+	    share(e->decided, e->operations), "mean_us",
 	    any ? json_integer(e->mean_us) : json_null(), "p99_us",
 	    any ? json_integer(e->p99_us) : json_null(),
 	    "requests_per_decision",
@@ -145,6 +154,8 @@ show(struct rlctl *ctl, const struct policy_options *o, json_t *tenant)
 		    "policy: the agent's answer for tenant \"%s\" is not "
 		    "understood; is it of another version?",
 		    name != NULL ? name : "");
+	if (o->servers > 0)
+		in.servers = o->servers;
 	if (in.servers > 0 && estimate_run(&in, &e) != 0)
 		return rlctl_fail(RLCTL_ERROR, "policy: out of memory");
 	if (ctl->json)

@@ -54,7 +54,9 @@ print_limits(const json_t *tenant, const struct policy_plan *plan)
 {
 	const json_t *limit = json_object_get(tenant, "dedup_limit_ms");
 
-	printf("  horizon: %lld ms, the deduplication TTL of its requests\n",
+	printf(
+	    "  horizon: %lld ms, for which servers are asked to remember its "
+	    "requests\n",
 	    ms(plan->horizon_us));
 	printf("  key: format %s, ",
 	    json_string_value(json_object_get(tenant, "key_format")));
@@ -62,7 +64,7 @@ print_limits(const json_t *tenant, const struct policy_plan *plan)
 		puts("no deduplication limit");
 	else
 		printf("deduplication limit %" JSON_INTEGER_FORMAT
-		       " ms, slack %lld ms\n",
+		       " ms, %lld ms above the horizon\n",
 		    json_integer_value(limit),
 		    json_integer_value(limit) - ms(plan->horizon_us));
 	printf("  completion delivery: %s\n",
@@ -70,16 +72,16 @@ print_limits(const json_t *tenant, const struct policy_plan *plan)
 	if (plan->suspect_after == 0)
 		puts("  adaptive preference: off");
 	else
-		printf("  adaptive preference: on, after %u misses in a row\n",
+		printf("  adaptive preference: on, after %u misses in a row; "
+		       "not part of the estimate\n",
 		    plan->suspect_after);
 }
 
-/* At most 10^6 operations: of a part, three digits are never all or none. */
+/* Of 20000 operations the least part is 0.005 %. */
 static void
 print_share(const char *what, uint32_t part, uint32_t whole)
 {
-	printf("%s%.*f %%", what, part == 0 || part == whole ? 0 : 3,
-	    100.0 * part / whole);
+	printf("%s%.3f %%", what, 100.0 * part / whole);
 }
 
 static void
@@ -103,9 +105,9 @@ print_by_round(const struct estimate_input *in, const struct estimate *e)
 static void
 print_estimate(const struct estimate_input *in, const struct estimate *e)
 {
-	printf("  estimate: %u simulated operations, --rtt %.15g --loss "
-	       "%.15g\n",
-	    e->operations, (double)in->rtt_us / 1000, in->loss);
+	printf("  estimate: %u simulated operations, --rtt %.15g --loss %.15g "
+	       "--servers %u\n",
+	    e->operations, (double)in->rtt_us / 1000, in->loss, in->servers);
 	print_share("    decided: ", e->decided, e->operations);
 	putchar('\n');
 	if (e->decided == 0)
@@ -140,5 +142,6 @@ rlctl_policy_print(const json_t *tenant, const struct estimate_input *in,
 	if (estimate != NULL)
 		print_estimate(in, estimate);
 	else
-		puts("  estimate: none, for no server is known");
+		puts("  estimate: none, for no server is known; give --servers "
+		     "N");
 }

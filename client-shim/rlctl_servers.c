@@ -20,7 +20,7 @@ print_words(const char *text, int at)
 	while (*text != '\0') {
 		len = strcspn(text, " ");
 		if (at + 1 + rlctl_servers_width(text, len) >
-		    RLCTL_SERVERS_WIDTH) {
+		    RLCTL_SERVERS_WORDS) {
 			printf("\n       ");
 			at = 7;
 		}
@@ -70,12 +70,14 @@ needs_words(const json_t *server, const json_t *tenants)
 {
 	static const char *const plain[] = {
 	    "ok", "unasked", "waiting", "-", NULL};
-	static const char *const common[] = {
-	    "never-answered", "silent", "slow", "clock-off", NULL};
+	static const char *const common[] = {"never-answered", "silent", "slow",
+	    "clock-off", "refused", "unreachable", NULL};
 	const char *code = rlctl_servers_text(server, "diagnosis");
 	const char *of_all =
 	    tenant_code(tenants, rlctl_servers_text(server, "tenant"));
 
+	if (strcmp(of_all, "clock-stepped") == 0)
+		of_all = "silent";
 	return !one_of(code, plain) &&
 	       !(one_of(code, common) && strcmp(code, of_all) == 0);
 }
@@ -94,15 +96,20 @@ print_server_words(const json_t *server, const json_t *tenants)
 	print_words(rlctl_servers_text(server, "diagnosis_text"), at);
 }
 
+/* The tenant's sentence has the error, where that explains anything. */
 static void
 print_dns(const json_t *tenant)
 {
+	const char *error = rlctl_servers_text(tenant, "dns_error");
 	char since[RLCTL_SERVERS_CELL];
 
-	if (rlctl_servers_known(tenant, "dns_failing_ms")) {
+	if (rlctl_servers_known(tenant, "dns_failing_ms") &&
+	    strstr(rlctl_servers_text(tenant, "diagnosis_text"), error) !=
+		NULL) {
+		puts("  dns: failing, see above");
+	} else if (rlctl_servers_known(tenant, "dns_failing_ms")) {
 		rlctl_servers_span(since, tenant, "dns_failing_ms");
-		print_words(rlctl_servers_text(tenant, "dns_error"),
-		    printf("  dns: failing for %s,", since));
+		print_words(error, printf("  dns: failing for %s,", since));
 	} else {
 		printf("  dns:");
 		print_words(rlctl_servers_text(tenant, "discovery"), 6);
@@ -115,18 +122,22 @@ print_clock(const json_t *tenant)
 	const json_t *clock = json_object_get(tenant, "clock");
 	const json_t *sync = json_object_get(clock, "synchronised");
 	char stepped[RLCTL_SERVERS_CELL], offset[RLCTL_SERVERS_CELL];
+	char line[3 * RLCTL_SERVERS_CELL];
 
 	rlctl_servers_apart(stepped, clock, "stepped_ms");
 	rlctl_servers_apart(offset, clock, "offset_ms");
-	printf(
-	    "  clock: %s; set since the last answer: %s; servers ahead by: %s\n",
+	snprintf(line, sizeof(line),
+	    "%s; set since the last answer: %s; servers ahead by: %s%s",
 	    json_is_true(sync)    ? "synchronised, says the kernel"
 	    : json_is_false(sync) ? "not synchronised, says the kernel"
 				  : "the kernel does not say",
 	    rlctl_servers_number(clock, "stepped_ms") != 0 ? stepped
 	    : rlctl_servers_known(clock, "stepped_ms")     ? "no"
 							   : "-",
-	    offset);
+	    offset,
+	    rlctl_servers_known(clock, "offset_ms") ? " at their last answer"
+						    : "");
+	print_words(line, printf("  clock:"));
 }
 
 /* Datagrams that were ignored, by class, when there were any. */

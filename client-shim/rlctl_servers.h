@@ -10,7 +10,8 @@
 
 struct json_t;
 
-#define RLCTL_SERVERS_WIDTH 118 /* characters of a line, where it can be */
+#define RLCTL_SERVERS_WIDTH 118 /* characters of a row, where it can be */
+#define RLCTL_SERVERS_WORDS 79  /* and of a line of sentences */
 /* Bytes of a field as text: a tenant's name is the longest, 255 of them. */
 #define RLCTL_SERVERS_CELL 256
 

@@ -153,11 +153,13 @@ rlctl_servers_apart(
 {
 	double s = (double)rlctl_servers_number(from, name) / 1e3;
 
+	if (s > -0.05 && s < 0) /* or it would be "-0.0s" */
+		s = 0;
+
 	if (!rlctl_servers_known(from, name))
 		put(out, "-");
 	else
-		put(out, s > -100 && s < 100 ? "%+.1fs" : "%+.0fs",
-		    s == 0 ? 0 : s);
+		put(out, s > -100 && s < 100 ? "%+.1fs" : "%+.0fs", s);
 }
 
 static void

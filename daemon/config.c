@@ -19,7 +19,8 @@
 #include "proto/packet.h"
 #include "proto/pdu.h"
 
-#define FILE_MAX 4194304 /* bytes of a configuration */
+#define FILE_MAX  4194304 /* bytes of a configuration */
+#define SHOWN_MAX 64      /* bytes of a key in a message */
 
 /* The whole of a file, or NULL with errno; EFBIG over FILE_MAX. */
 static char *
@@ -69,16 +70,65 @@ config_load(const char *path, char err[CONFIG_ERR_MAX])
 	return config;
 }
 
-/* What jansson says, less what it quotes: that may be anything at all. */
+/* Nothing, or only what JSON calls white space. */
+static bool
+is_empty(const char *text, size_t len)
+{
+	while (len > 0 && memchr(" \t\r\n", text[len - 1], 4) != NULL)
+		len--;
+	return len == 0;
+}
+
+/* The string whose closing quote is before end; *len is without its quotes. */
+static const char *
+string_before(const char *text, size_t end, size_t *len)
+{
+	size_t from = end - 1;
+
+	while (from > 0 &&
+	       (text[from - 1] != '"' || (from > 1 && text[from - 2] == '\\')))
+		from--;
+	*len = end - 1 - from;
+	return text + from;
+}
+
+/* A key is no secret of the file: other errors have it in their paths. */
 static void
-syntax_error(const char *source, json_error_t *error, char *err)
+duplicate_error(
+    const char *source, const char *text, const json_error_t *error, char *err)
+{
+	size_t len;
+	const char *key = string_before(text, (size_t)error->position, &len);
+
+	message_format(err, CONFIG_ERR_MAX,
+	    "%s:%d:%d: duplicate object key \"%.*s%s\"", source, error->line,
+	    error->column, len < SHOWN_MAX ? (int)len : SHOWN_MAX, key,
+	    len > SHOWN_MAX ? "..." : "");
+}
+
+/*
+ * What jansson says, less what it quotes: that may be anything at all. It
+ * would take an array at the top, too.
+ */
+static void
+syntax_error(const char *source, const char *text, size_t len,
+    json_error_t *error, char *err)
 {
 	char *quoted = strstr(error->text, " near '");
+	const char *says = error->text;
 
 	if (quoted != NULL)
 		*quoted = '\0';
-	message_format(err, CONFIG_ERR_MAX, "%s:%d:%d: %s", source, error->line,
-	    error->column, error->text);
+	if (strcmp(says, "'[' or '{' expected") == 0)
+		says = "'{' expected";
+	if (is_empty(text, len))
+		message_format(err, CONFIG_ERR_MAX, "%s: is empty", source);
+	else if (strcmp(says, "duplicate object key") == 0 &&
+		 error->position > 0 && (size_t)error->position <= len)
+		duplicate_error(source, text, error, err);
+	else
+		message_format(err, CONFIG_ERR_MAX, "%s:%d:%d: %s", source,
+		    error->line, error->column, says);
 }
 
 struct config *
@@ -91,7 +141,7 @@ config_parse(
 
 	root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
 	if (root == NULL) {
-		syntax_error(source, &error, err);
+		syntax_error(source, text, len, &error, err);
 		return NULL;
 	}
 	config = config_build(root, source, NULL, err);

@@ -13,12 +13,21 @@
 #define DNS_NAME_MAX  253
 #define DNS_LABEL_MAX 63
 #define DNS_PORT      53
+#define SHOWN_MAX     64  /* bytes of a wrong value in its message */
 #define ADDRESS_MAX   128 /* bytes of an address's text */
 #define SERVERS_MAX   (MEMBERS_MAX * MEMBERS_MAX_ADDRS)
 #define U64_DIGITS    20
 #define DAY_MS        86400000
 #define MINUTE_MS     60000
 #define RETRY_MAX_MS  30000 /* where the DNS back-off ends */
+
+/* Shows the start of what is there instead: enough to find it by. */
+static int
+not_a(struct walk *w, const char *what, const char *text)
+{
+	return walk_fail(w, "must be %s, not \"%.*s%s\"", what, SHOWN_MAX, text,
+	    strlen(text) > SHOWN_MAX ? "..." : "");
+}
 
 static int
 parse_dns_name(struct walk *w, json_t *json, void *where)
@@ -38,32 +47,23 @@ parse_dns_name(struct walk *w, json_t *json, void *where)
 			text[i]) == NULL ||
 		    (label == 0 && (i == 0 || text[i - 1] == '.')) ||
 		    label > DNS_LABEL_MAX)
-			return walk_fail(w, "must be a DNS name");
+			return not_a(w, "a DNS name", text);
 	}
 	if (label == 0 || len > DNS_NAME_MAX)
-		return walk_fail(w, "must be a DNS name");
+		return not_a(w, "a DNS name", text);
 	return walk_text(w, json, 1, DNS_NAME_MAX + 1, where);
-}
-
-static int
-parse_endpoint(
-    struct walk *w, json_t *json, uint16_t default_port, struct endpoint *out)
-{
-	const char *text = json_string_value(json);
-
-	if (text == NULL)
-		return walk_fail(w, "must be a string");
-	if (address_parse(text, default_port, out))
-		return 0;
-	if (default_port == 0)
-		return walk_fail(w, "must be ADDRESS:PORT or [V6]:PORT");
-	return walk_fail(w, "must be ADDRESS, ADDRESS:PORT or [V6]:PORT");
 }
 
 static int
 parse_nameserver(struct walk *w, json_t *json, void *row)
 {
-	return parse_endpoint(w, json, DNS_PORT, row);
+	const char *text = json_string_value(json);
+
+	if (text == NULL)
+		return walk_fail(w, "must be a string");
+	if (address_parse(text, DNS_PORT, row))
+		return 0;
+	return not_a(w, "ADDRESS, ADDRESS:PORT or [V6]:PORT", text);
 }
 
 /* where is the struct config_dns. */
@@ -194,9 +194,10 @@ check_server(
 	if (!parse_u64(server->id, &id))
 		return walk_fail_at(w, "id",
 		    "must be a string of decimal digits that fits 64 bits");
-	if (!address_parse(server->address, 0, &address))
-		return walk_fail_at(
-		    w, "address", "must be ADDRESS:PORT or [V6]:PORT");
+	if (!address_parse(server->address, 0, &address)) {
+		walk_enter(w, "address");
+		return not_a(w, "ADDRESS:PORT or [V6]:PORT", server->address);
+	}
 	return add_server(w, t, id, &address);
 }
 

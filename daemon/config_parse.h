@@ -39,9 +39,10 @@ int config_parse_dns(struct walk *w, json_t *json, void *where);
 int config_parse_servers(
     struct walk *w, json_t *json, struct config_tenant *tenant);
 int config_parse_policy(struct walk *w, json_t *json, void *where);
-/* What the policy under the cursor means in time. */
-int config_plan_policy(
-    struct walk *w, const struct policy *policy, struct policy_plan *out);
+/* What the policy under the cursor means in time, and that the key allows its
+ * horizon. */
+int config_plan_policy(struct walk *w, const struct policy *policy,
+    const struct credential *cred, struct policy_plan *out);
 int config_parse_trackers(struct walk *w, json_t *json);
 /* Only known placeholders, braces in pairs: the name under the cursor. */
 int config_check_template(struct walk *w, const char *name);

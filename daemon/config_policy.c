@@ -5,7 +5,6 @@
  */
 #include "daemon/config_parse.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "proto/err.h"
@@ -36,8 +35,15 @@ parse_growing(struct walk *w, json_t *json, struct schedule *out,
 		.max = UINT32_MAX},
 	    {.name = NULL},
 	};
+	int rc;
 
-	return walk_object(w, json, keys, out);
+	rc = walk_object(w, json, keys, out);
+	if (rc != 0 || out->max >= out->initial)
+		return rc;
+	walk_enter(w, "max");
+	return walk_fail(w,
+	    "must be at least initial: it is %u, but initial is %u", out->max,
+	    out->initial);
 }
 
 static int
@@ -162,31 +168,80 @@ config_parse_policy(struct walk *w, json_t *json, void *where)
 	return walk_object(w, json, policy_keys, where);
 }
 
-/* why is "KEY: reason", or of the horizon, which is no key but of them all. */
-static int
-fail(struct walk *w, const char *why)
+/* The first round whose preference is longer than its gap. */
+static void
+say_round(const struct policy *p, char *out, size_t cap)
 {
-	const char *reason = strstr(why, ": ");
-	char key[32];
+	uint32_t gap, prefer;
+
+	for (uint32_t k = 0; k <= p->replay_count; k++) {
+		gap = schedule_units(&p->gap, k);
+		prefer = schedule_units(&p->preference, k);
+		if (prefer > gap) {
+			snprintf(out, cap,
+			    ": in round %u it is %u units, but the gap is %u",
+			    k, prefer, gap);
+			return;
+		}
+	}
+}
+
+/* The values behind what policy_plan_init() says of a key. */
+static void
+say_values(const struct policy *p, const char *key, char *out, size_t cap)
+{
+	out[0] = '\0';
+	if (strcmp(key, "preference") == 0)
+		say_round(p, out, cap);
+	else if (strcmp(key, "final_preference_units") != 0)
+		return;
+	else if (p->first_round && p->final_preference_units <= p->final_units)
+		snprintf(out, cap, ": it is %u", p->final_preference_units);
+	else
+		snprintf(out, cap, ": it is %u, but final_receive_units is %u",
+		    p->final_preference_units, p->final_units);
+}
+
+static int
+fail_horizon(struct walk *w, const char *more, uint32_t horizon_ms,
+    const struct credential *cred)
+{
+	const bool limited = !credential_allows_ttl(cred, UINT32_MAX);
+
+	return walk_fail(w, "its horizon of %s%u ms is over %s limit of %u ms",
+	    more, horizon_ms,
+	    limited ? "the key's deduplication" : "the protocol's",
+	    limited ? cred->quotas.dedup_ttl_ms : UINT32_MAX);
+}
+
+static int
+fail(struct walk *w, const struct policy *policy,
+    const struct policy_refusal *why, const struct credential *cred)
+{
+	char values[128];
 	size_t mark;
 	int rc;
 
-	if (reason == NULL || strncmp(why, "horizon", 7) == 0)
-		return walk_fail(w, "%s", why);
-	snprintf(key, sizeof(key), "%.*s", (int)(reason - why), why);
-	mark = walk_enter(w, key);
-	rc = walk_fail(w, "%s", reason + 2);
+	if (why->key == NULL)
+		return fail_horizon(w, "more than ", UINT32_MAX, cred);
+	say_values(policy, why->key, values, sizeof(values));
+	mark = walk_enter(w, why->key);
+	rc = walk_fail(w, "%s%s", why->reason, values);
 	walk_leave(w, mark);
 	return rc;
 }
 
+/* The specification, section 9.3.1: never another replay contract than asked
+ * for, so a horizon over the key's limit is refused, not shortened. */
 int
-config_plan_policy(
-    struct walk *w, const struct policy *policy, struct policy_plan *out)
+config_plan_policy(struct walk *w, const struct policy *policy,
+    const struct credential *cred, struct policy_plan *out)
 {
-	const char *why = NULL;
+	struct policy_refusal why;
 
 	if (policy_plan_init(out, policy, &why) != 0)
-		return fail(w, why);
+		return fail(w, policy, &why, cred);
+	if (!credential_allows_ttl(cred, out->ttl_ms))
+		return fail_horizon(w, "", out->ttl_ms, cred);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/config_key.h"
+#include "proto/err.h"
 
 enum { PROFILE_WORD_AUTO, PROFILE_WORD_V1, PROFILE_WORD_V2 };
 static const char *const profile_words[] = {"auto", "v1", "v2", NULL};
@@ -71,19 +72,28 @@ read_servers(struct walk *w, struct draft *d)
 	return rc;
 }
 
-/* The specification, section 9.3.1: never another replay contract than asked
- * for, so a horizon over the key's limit is refused, not shortened. */
 static int
 resolve_policy(struct walk *w, struct config_tenant *t)
 {
 	size_t mark = walk_enter(w, "policy");
-	int rc = config_plan_policy(w, &t->policy, &t->plan);
+	int rc = config_plan_policy(w, &t->policy, &t->cred, &t->plan);
 
-	if (rc == 0 && !credential_allows_ttl(&t->cred, t->plan.ttl_ms))
-		rc = walk_fail(w,
-		    "its horizon of %u ms is over the key's deduplication "
-		    "limit of %u ms",
-		    t->plan.ttl_ms, t->cred.quotas.dedup_ttl_ms);
+	walk_leave(w, mark);
+	return rc;
+}
+
+/* A mistake if the servers were not told otherwise: requests without guards
+ * work all the same, so it shows late. */
+static int
+warn_profile(struct walk *w, enum profile profile)
+{
+	const bool v2 = profile == PROFILE_V2;
+	size_t mark = walk_enter(w, "profile");
+	int rc = walk_warn(w,
+	    "%s, but the key's format goes with %s: guards and reports will "
+	    "be ignored if that is wrong",
+	    v2 ? "v2" : "v1", v2 ? "v1" : "v2");
+
 	walk_leave(w, mark);
 	return rc;
 }
@@ -105,6 +115,9 @@ resolve(struct walk *w, struct draft *d)
 		t->profile = credential_profile(&t->cred);
 		break;
 	}
+	if (t->profile != credential_profile(&t->cred) &&
+	    warn_profile(w, t->profile) != 0)
+		return RLA_ENOMEM;
 	t->strict_source = d->strict_source < 0 ? t->cred.auth != AUTH_AES
 						: d->strict_source == 1;
 	if (t->dns.name == NULL) {

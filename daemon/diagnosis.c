@@ -171,6 +171,13 @@ diagnosis_server(const struct diagnosis_facts *facts, const struct peer *peer,
 
 /* Of a tenant. */
 
+bool
+diagnosis_unwell(enum diagnosis_code code)
+{
+	return code != DIAGNOSIS_OK && code != DIAGNOSIS_CLOCK_OFF &&
+	       code != DIAGNOSIS_UNASKED && code != DIAGNOSIS_WAITING;
+}
+
 static uint32_t
 well(const struct tenant_view *v)
 {
@@ -257,6 +264,15 @@ never_any(const struct tenant_view *v)
 	return well(v) == 0 && v->facts->peers->last_answer == 0;
 }
 
+bool
+diagnosis_only_guards(const struct peers *peers)
+{
+	const struct peer_form *g = &peers->guarded, *p = &peers->plain;
+
+	return g->answered == 0 && g->unanswered > 0 && p->answered > 0 &&
+	       p->last_answered >= p->last_unanswered;
+}
+
 /*
  * The two profiles differ in guards alone (and in reports, which nobody
  * answers). What is plain must be answered after guards began not to be, and
@@ -265,12 +281,10 @@ never_any(const struct tenant_view *v)
 static bool
 guards_unanswered(const struct tenant_view *v)
 {
-	const struct peer_form *g = &v->facts->peers->guarded;
-	const struct peer_form *p = &v->facts->peers->plain;
+	const struct peers *ps = v->facts->peers;
 
-	return g->answered == 0 && g->unanswered > 0 &&
-	       p->last_answered > g->first_unanswered &&
-	       p->last_answered >= p->last_unanswered;
+	return diagnosis_only_guards(ps) &&
+	       ps->plain.last_answered > ps->guarded.first_unanswered;
 }
 
 static bool
@@ -285,7 +299,8 @@ some_not_well(const struct tenant_view *v)
 	return well(v) + untried(v) < v->facts->peers->count;
 }
 
-/* One clock against most others, all the same way, is the one that is off. */
+/* One clock against most others, all the same way, is the one that is off. An
+ * unknown one may be in step. */
 static bool
 clocks_differ(const struct tenant_view *v)
 {
@@ -337,10 +352,11 @@ view_tenant(const struct diagnosis_facts *facts, struct tenant_view *v)
 	*v = (struct tenant_view){.facts = facts};
 	for (uint32_t i = 0; i < facts->peers->count; i++) {
 		p = &facts->peers->list[i];
-		v->counts[judge_server(
-		    &(struct server_view){.facts = facts, .peer = p})]++;
+		v->codes[i] = judge_server(
+		    &(struct server_view){.facts = facts, .peer = p});
+		v->counts[v->codes[i]]++;
 		sign = diagnosis_clock_sign(p);
-		v->clocks += p->clock.known;
+		v->clocks += p->last_answer > 0;
 		v->ahead += sign > 0;
 		v->behind += sign < 0;
 		v->refusing += diagnosis_refusing(p);
@@ -368,6 +384,13 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+int64_t
+diagnosis_median(int64_t *values, size_t n)
+{
+	qsort(values, n, sizeof(values[0]), by_size);
+	return values[(n - 1) / 2];
+}
+
 bool
 diagnosis_offset(const struct peers *peers, int64_t *offset_ms)
 {
@@ -382,7 +405,6 @@ diagnosis_offset(const struct peers *peers, int64_t *offset_ms)
 	}
 	if (n == 0)
 		return false;
-	qsort(offsets, n, sizeof(offsets[0]), by_size);
-	*offset_ms = offsets[(n - 1) / 2];
+	*offset_ms = diagnosis_median(offsets, n);
 	return true;
 }

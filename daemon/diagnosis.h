@@ -16,23 +16,23 @@
 #include "daemon/discovery.h"
 
 /* X(code, name, meaning). In rlctl(1) by these names. */
-#define DIAGNOSES(X)                                                          \
-	X(OK, "ok", "answers come")                                           \
-	X(UNASKED, "unasked", "nothing was sent yet")                         \
-	X(WAITING, "waiting", "asked, and nothing is overdue yet")            \
-	X(DISCOVERING, "discovering", "DNS has not answered yet")             \
-	X(DNS, "dns", "no server is known, for DNS fails")                    \
-	X(DNS_STALE, "dns-stale", "answers come, but DNS fails")              \
-	X(NOT_SENT, "not-sent", "the kernel takes no datagram")               \
-	X(REFUSED, "refused", "ICMP says that nothing listens there")         \
-	X(UNREACHABLE, "unreachable", "ICMP says that there is no way there") \
-	X(INVALID, "invalid", "what comes back is no valid answer")           \
-	X(PROFILE, "profile", "requests with guards alone are unanswered")    \
-	X(SLOW, "slow", "answers come, but too late")                         \
-	X(NEVER, "never-answered", "silent from the start")                   \
-	X(CLOCK_STEP, "clock-stepped", "silent since the clock was set")      \
-	X(SILENT, "silent", "answered before, silent now")                    \
-	X(PARTIAL, "partial", "some servers answer, others do not")           \
+#define DIAGNOSES(X)                                                         \
+	X(OK, "ok", "answers come")                                          \
+	X(UNASKED, "unasked", "nothing was sent yet")                        \
+	X(WAITING, "waiting", "asked, and nothing is overdue yet")           \
+	X(DISCOVERING, "discovering", "DNS has not answered yet")            \
+	X(DNS, "dns", "no server is known, for DNS fails")                   \
+	X(DNS_STALE, "dns-stale", "answers come, but DNS fails")             \
+	X(NOT_SENT, "not-sent", "the kernel takes no datagram")              \
+	X(REFUSED, "refused", "ICMP says that nothing listens there")        \
+	X(UNREACHABLE, "unreachable", "ICMP says that it cannot be reached") \
+	X(INVALID, "invalid", "what comes back is no valid answer")          \
+	X(PROFILE, "profile", "requests with guards alone are unanswered")   \
+	X(SLOW, "slow", "answers come, but too late")                        \
+	X(NEVER, "never-answered", "silent from the start")                  \
+	X(CLOCK_STEP, "clock-stepped", "silent since the clock was set")     \
+	X(SILENT, "silent", "answered before, silent now")                   \
+	X(PARTIAL, "partial", "some servers answer, others do not")          \
 	X(CLOCK_OFF, "clock-off", "answers come, but clocks differ")
 
 #define DIAGNOSIS_ENUM(code, name, meaning) DIAGNOSIS_##code,
@@ -42,7 +42,7 @@ enum diagnosis_code { DIAGNOSES(DIAGNOSIS_ENUM) };
  * are within a tenth of it. */
 #define DIAGNOSIS_CLOCK_MS 1000
 
-#define DIAGNOSIS_TEXT_MAX 600
+#define DIAGNOSIS_TEXT_MAX 1000
 
 struct diagnosis {
 	enum diagnosis_code code;
@@ -52,15 +52,20 @@ struct diagnosis {
 /* What it judges by. */
 struct diagnosis_facts {
 	int64_t now;
-	int64_t horizon_us; /* of an operation */
+	int64_t horizon_us;     /* of an operation */
+	int64_t prefer_us;      /* how long its oldest server is waited for */
+	uint32_t suspect_after; /* of the policy */
+	uint64_t key_id;
+	const char *auth; /* the key's, as in "aes" */
 	const struct peers *peers;
+	uint64_t strangers; /* datagrams of servers that were not asked */
 	enum discovery_state discovery;
 	const char *dns_error;     /* of the last refresh, or "" */
 	int64_t dns_failing_since; /* with an error */
 	enum clock_sync sync;
 	int64_t stepped_ms;      /* clock_stepped_ms() */
 	const char *odd_profile; /* the configured profile, when the key's
-				  * format usually goes with the other; NULL */
+				  * format says the other; NULL */
 };
 
 void diagnosis_server(const struct diagnosis_facts *facts,

@@ -20,11 +20,22 @@ struct server_view {
 struct tenant_view {
 	const struct diagnosis_facts *facts;
 	uint32_t counts[DIAGNOSIS_CODES]; /* servers, by their code */
-	uint32_t clocks;                  /* servers whose clock is known */
-	uint32_t ahead;                   /* of this one, too far */
+	uint32_t clocks;                  /* servers that ever answered */
+	uint32_t ahead;                   /* of this one for sure, too far */
 	uint32_t behind;
 	uint32_t refusing; /* servers, by ICMP, since they answered */
+	enum diagnosis_code codes[MEMBERS_MAX];
 };
+
+/* Of n values, at least one, which it sorts; the lower of two. */
+int64_t diagnosis_median(int64_t *values, size_t n);
+
+/* Has it been tried, and does not answer as it should? */
+bool diagnosis_unwell(enum diagnosis_code code);
+
+/* Operations without guards were answered, with guards not one; and every plain
+ * one has been, up to the last. */
+bool diagnosis_only_guards(const struct peers *peers);
 
 /* An ICMP error came back since it answered last. */
 bool diagnosis_refusing(const struct peer *peer);
@@ -47,6 +58,9 @@ void words_ago(
     struct words *w, const struct diagnosis_facts *facts, int64_t when);
 /* "by 20 s"; the sign is for the caller to say. */
 void words_apart(struct words *w, int64_t ms);
+/* "; 18 datagrams came back from servers that were not asked", without the
+ * semicolon. */
+void words_strangers(struct words *w, const struct diagnosis_facts *facts);
 /* "1 request", "2 requests" */
 void words_count(
     struct words *w, uint64_t n, const char *one, const char *many);

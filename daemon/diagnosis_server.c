@@ -83,14 +83,34 @@ say_slow(struct words *w, const struct server_view *v)
 	words_add(w, " came after the horizon of %" PRId64 " ms, the last ",
 	    v->facts->horizon_us / 1000);
 	words_ago(w, v->facts, v->peer->last_answer);
+	if (v->peer->late_us > 0)
+		words_add(w, ", after about %" PRId64 " ms",
+		    (v->peer->late_us + 999) / 1000);
 }
 
 static void
 say_waiting(struct words *w, const struct server_view *v)
 {
-	words_add(
-	    w, "no answer yet, and no operation is over yet; first asked ");
+	words_add(w, "no answer yet; first asked ");
 	words_ago(w, v->facts, v->peer->asked_since);
+}
+
+/* Key and clock of this host are good for the others, but not for it, perhaps.
+ */
+static void
+say_alone(struct words *w, const struct server_view *v)
+{
+	words_add(w,
+	    "; other servers answer the same requests, so this agent's key and "
+	    "clock are good for them: it is stopped, its own clock is off, it "
+	    "%s the key, or ",
+	    v->peer->last_answer == 0 ? "does not have" : "no longer has");
+	if (v->facts->strangers == 0) {
+		words_add(w, "nothing gets there or back");
+		return;
+	}
+	words_add(w, "it has another id: ");
+	words_strangers(w, v->facts);
 }
 
 /* What the others tell of key and clock, and of the way there. */
@@ -98,9 +118,7 @@ static void
 say_others(struct words *w, const struct server_view *v)
 {
 	if (v->others_answer)
-		words_add(w,
-		    "; other servers answer the same requests, so it is "
-		    "stopped, or nothing gets there or back");
+		say_alone(w, v);
 	else if (v->facts->peers->count > 1)
 		words_add(w, "; no other server answers either");
 	if (!diagnosis_refusing(v->peer))
@@ -117,6 +135,24 @@ say_never(struct words *w, const struct server_view *v)
 	say_others(w, v);
 }
 
+/* While it answered; perhaps it was on its way out of step. */
+static void
+say_last_clock(struct words *w, const struct peer *p)
+{
+	const int sign = diagnosis_clock_sign(p);
+
+	if (!p->clock.known)
+		return;
+	words_add(w, "; its clock was ");
+	if (sign == 0) {
+		words_add(w, "in step");
+	} else {
+		words_add(w, sign > 0 ? "ahead " : "behind ");
+		words_apart(w, p->clock.offset_ms);
+	}
+	words_add(w, " when it last answered");
+}
+
 static void
 say_silent(struct words *w, const struct server_view *v)
 {
@@ -124,6 +160,7 @@ say_silent(struct words *w, const struct server_view *v)
 	words_add(w, " in a row without its answer, since ");
 	words_span(w, v->facts->now - v->peer->asked_since);
 	say_last_answer(w, v);
+	say_last_clock(w, v->peer);
 	say_others(w, v);
 }
 
@@ -135,8 +172,6 @@ say_clock_off(struct words *w, const struct server_view *v)
 	words_add(w, "answers; its clock is %s this one ",
 	    c->offset_ms > 0 ? "ahead of" : "behind");
 	words_apart(w, c->offset_ms);
-	words_add(w, ", or up to %" PRId64 " ms %s", c->within_ms,
-	    c->offset_ms > 0 ? "more" : "less");
 }
 
 static void

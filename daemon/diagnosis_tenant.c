@@ -5,6 +5,7 @@
 #include "daemon/diagnosis_private.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* "2 silent, 1 refused": servers that are not well. */
 static void
@@ -26,15 +27,13 @@ say_sync(struct words *w, const struct diagnosis_facts *f)
 {
 	switch (f->sync) {
 	case CLOCK_UNSYNCHRONISED:
-		words_add(w, "; for the clock: the kernel says that it is not "
-			     "synchronised");
+		words_add(w, "; clock: not synchronised, says the kernel");
 		return;
 	case CLOCK_SYNCHRONISED:
-		words_add(w, "; against the clock: the kernel says that it is "
-			     "synchronised");
+		words_add(w, "; clock: synchronised, says the kernel");
 		return;
 	case CLOCK_SYNC_UNKNOWN:
-		words_add(w, "; the kernel does not say whether the clock is "
+		words_add(w, "; clock: the kernel does not say whether it is "
 			     "synchronised");
 		return;
 	}
@@ -83,24 +82,50 @@ say_evidence(struct words *w, const struct tenant_view *v)
 }
 
 static void
+say_odd_profile(struct words *w, const struct diagnosis_facts *f)
+{
+	if (f->odd_profile != NULL)
+		words_add(w, "; %s is configured, the key's format says %s",
+		    f->odd_profile,
+		    strcmp(f->odd_profile, "v1") == 0 ? "v2" : "v1");
+}
+
+static void
 say_tenant_never(struct words *w, const struct tenant_view *v)
 {
-	const struct peers *ps = v->facts->peers;
+	const struct diagnosis_facts *f = v->facts;
 
 	words_add(w, "no server has ever answered (");
 	say_counts(w, v);
 	words_add(w,
-	    "): a wrong key, a clock that is off, or nothing gets there or "
-	    "back");
-	if (ps->guarded.unanswered > 0 && ps->plain.unanswered == 0)
-		words_add(
-		    w, "; all operations had guards, so a wrong profile, too");
-	if (v->facts->odd_profile != NULL)
+	    "): a wrong key (key id %" PRIu64 ", %s), a clock that is off, or ",
+	    f->key_id, f->auth);
+	if (f->strangers > 0) {
+		words_add(w, "servers with other ids: ");
+		words_strangers(w, f);
+	} else {
+		words_add(w, "nothing gets there or back");
+	}
+	if (f->peers->guarded.unanswered > 0 && f->peers->plain.unanswered == 0)
 		words_add(w,
-		    "; profile %s is configured, which is not the one of "
-		    "the key's format",
-		    v->facts->odd_profile);
+		    "; all operations had guards, so it may also be a wrong "
+		    "profile");
+	say_odd_profile(w, f);
 	say_evidence(w, v);
+	words_add(w, "; next: rlctl key show FILE, timedatectl");
+}
+
+/* Guards alone are unanswered, yet perhaps silence has begun with them. */
+static void
+say_perhaps_profile(struct words *w, const struct diagnosis_facts *f)
+{
+	if (!diagnosis_only_guards(f->peers))
+		return;
+	words_add(w,
+	    "; only operations with guards went unanswered (%" PRIu64
+	    "), none with guards was ever answered: perhaps the profile",
+	    f->peers->guarded.unanswered);
+	say_odd_profile(w, f);
 }
 
 static void
@@ -113,6 +138,11 @@ say_tenant_silent(struct words *w, const struct tenant_view *v)
 	words_add(w, "), last answer ");
 	words_ago(w, f, f->peers->last_answer);
 	words_add(w, ": servers or network down, or the key was revoked");
+	say_perhaps_profile(w, f);
+	if (f->strangers > 0) {
+		words_add(w, "; ");
+		words_strangers(w, f);
+	}
 	if (f->stepped_ms == 0)
 		words_add(w, "; the clock was not set since");
 	say_evidence(w, v);
@@ -128,7 +158,8 @@ say_step(struct words *w, const struct tenant_view *v)
 	words_add(w, ", the clock of this host was set %s ",
 	    f->stepped_ms > 0 ? "forward" : "back");
 	words_apart(w, f->stepped_ms);
-	words_add(w, ": servers are silent on time stamps that are off");
+	words_add(
+	    w, ": servers do not answer requests whose time stamps are off");
 	say_evidence(w, v);
 }
 
@@ -140,14 +171,10 @@ say_profile(struct words *w, const struct tenant_view *v)
 	words_add(w,
 	    "operations without guards are answered (%" PRIu64
 	    "), those with guards never (%" PRIu64
-	    "): a wrong profile, or trackers that were defined otherwise "
+	    "): a wrong profile, or trackers that were defined differently "
 	    "before",
 	    ps->plain.answered, ps->guarded.unanswered);
-	if (v->facts->odd_profile != NULL)
-		words_add(w,
-		    "; profile %s is configured, which is not the one of "
-		    "the key's format",
-		    v->facts->odd_profile);
+	say_odd_profile(w, v->facts);
 }
 
 static void
@@ -163,8 +190,10 @@ say_clocks(struct words *w, const struct tenant_view *v)
 	    ahead ? v->ahead : v->behind, v->clocks,
 	    ahead ? "ahead of" : "behind");
 	words_apart(w, offset);
-	words_add(w, " or so%s: past their tolerance they are silent",
-	    v->clocks > 1 ? "" : " (one of the two is off)");
+	words_add(w,
+	    "%s; servers do not answer when the difference is more "
+	    "than they tolerate",
+	    v->clocks > 1 ? " in the median" : ", so one of the two is off");
 	say_sync(w, v->facts);
 }
 
@@ -174,6 +203,110 @@ say_all(struct words *w, const struct tenant_view *v, const char *what)
 	words_add(w, "%s (", what);
 	say_counts(w, v);
 	words_add(w, ")");
+}
+
+/* How long an answer takes, in ms: the median of the slow servers; 0 when it is
+ * not known. */
+static int64_t
+late_ms(const struct tenant_view *v)
+{
+	int64_t late[MEMBERS_MAX];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < v->facts->peers->count; i++) {
+		if (v->codes[i] == DIAGNOSIS_SLOW &&
+		    v->facts->peers->list[i].late_us > 0)
+			late[n++] = v->facts->peers->list[i].late_us;
+	}
+	if (n == 0)
+		return 0;
+	return (diagnosis_median(late, n) + 999) / 1000;
+}
+
+/* Has one of the slow servers answered last what is known to have been asked?
+ */
+static bool
+late_is_proven(const struct tenant_view *v)
+{
+	const struct peer *p;
+
+	for (uint32_t i = 0; i < v->facts->peers->count; i++) {
+		p = &v->facts->peers->list[i];
+		if (v->codes[i] == DIAGNOSIS_SLOW &&
+		    p->last_late > p->last_in_time)
+			return true;
+	}
+	return false;
+}
+
+static void
+say_tenant_slow(struct words *w, const struct tenant_view *v)
+{
+	const int64_t ms = late_ms(v);
+
+	words_add(w, "servers answer after the horizon of %" PRId64 " ms",
+	    v->facts->horizon_us / 1000);
+	if (ms > 0)
+		words_add(w, " (about %" PRId64 " ms)", ms);
+	words_add(w, ": raise the policy's unit_ms; see rlctl policy --rtt ");
+	if (ms > 0)
+		words_add(w, "%" PRId64, ms);
+	else
+		words_add(w, "MS");
+	if (late_is_proven(v))
+		words_add(w, "; the key and the clock are good");
+	else
+		words_add(w,
+		    "; the operations were forgotten by then, so old answers "
+		    "that are played again would look the same");
+	if (v->counts[DIAGNOSIS_SLOW] == v->facts->peers->count)
+		return;
+	words_add(w, " (");
+	say_counts(w, v);
+	words_add(w, ")");
+}
+
+/* The server that each decision waits for, and what that costs. */
+static void
+say_preferred(struct words *w, const struct tenant_view *v)
+{
+	const struct diagnosis_facts *f = v->facts;
+	uint32_t i = 0;
+
+	if (f->prefer_us == 0 || !diagnosis_unwell(v->codes[0]))
+		return;
+	while (i < f->peers->count &&
+	       suspect_is(&f->peers->list[i].suspect, f->suspect_after))
+		i++;
+	if (i > 0)
+		words_add(w, "; the oldest is suspected: not waited for");
+	if (i == f->peers->count || !diagnosis_unwell(v->codes[i]))
+		return;
+	if (i == 0)
+		words_add(w, "; the oldest does not");
+	else
+		words_add(w, "; server %" PRIu64 " is the oldest of the others",
+		    f->peers->list[i].server_id);
+	words_add(w, ": each decision waits %" PRId64 " ms for it%s",
+	    f->prefer_us / 1000,
+	    f->suspect_after > 0 ? " until it is suspected"
+				 : "; see suspect_after in rl-agent.json(5)");
+}
+
+static void
+say_partial(struct words *w, const struct tenant_view *v)
+{
+	say_all(w, v, "not all servers answer");
+	say_preferred(w, v);
+}
+
+static void
+say_ok(struct words *w, const struct tenant_view *v)
+{
+	say_all(w, v,
+	    v->clocks == v->facts->peers->count
+		? "every server answers"
+		: "every server that was asked answers");
 }
 
 static void
@@ -188,7 +321,7 @@ say_stale(struct words *w, const struct tenant_view *v)
 {
 	words_add(w, "servers answer, but ");
 	say_dns_failing(w, v->facts);
-	words_add(w, "; those that are known are used on");
+	words_add(w, "; the known ones stay in use");
 }
 
 void
@@ -198,13 +331,13 @@ diagnosis_say_tenant(const struct tenant_view *v, struct diagnosis *out)
 
 	switch (out->code) {
 	case DIAGNOSIS_OK:
-		say_all(&w, v, "all is well");
+		say_ok(&w, v);
 		break;
 	case DIAGNOSIS_UNASKED:
 		words_add(&w, "no operation has been sent yet");
 		break;
 	case DIAGNOSIS_WAITING:
-		words_add(&w, "no answer yet, and no operation is over yet");
+		words_add(&w, "no answer yet; ask again in a second");
 		break;
 	case DIAGNOSIS_DISCOVERING:
 		words_add(&w, "the servers are being looked for");
@@ -219,10 +352,11 @@ diagnosis_say_tenant(const struct tenant_view *v, struct diagnosis *out)
 		say_all(&w, v, "the kernel takes no datagram to any server");
 		break;
 	case DIAGNOSIS_REFUSED:
-		say_all(&w, v, "by ICMP, no server listens at its address");
+		say_all(&w, v,
+		    "nothing listens at any server's address, says ICMP");
 		break;
 	case DIAGNOSIS_UNREACHABLE:
-		say_all(&w, v, "by ICMP, there is no way to any server");
+		say_all(&w, v, "no server can be reached, says ICMP");
 		break;
 	case DIAGNOSIS_INVALID:
 		say_all(&w, v,
@@ -232,9 +366,7 @@ diagnosis_say_tenant(const struct tenant_view *v, struct diagnosis *out)
 		say_profile(&w, v);
 		break;
 	case DIAGNOSIS_SLOW:
-		say_all(&w, v,
-		    "servers answer after the horizon; the key and the clock "
-		    "are good");
+		say_tenant_slow(&w, v);
 		break;
 	case DIAGNOSIS_NEVER:
 		say_tenant_never(&w, v);
@@ -246,7 +378,7 @@ diagnosis_say_tenant(const struct tenant_view *v, struct diagnosis *out)
 		say_tenant_silent(&w, v);
 		break;
 	case DIAGNOSIS_PARTIAL:
-		say_all(&w, v, "not all servers answer");
+		say_partial(&w, v);
 		break;
 	case DIAGNOSIS_CLOCK_OFF:
 		say_clocks(&w, v);

@@ -61,6 +61,13 @@ words_count(struct words *w, uint64_t n, const char *one, const char *many)
 }
 
 void
+words_strangers(struct words *w, const struct diagnosis_facts *f)
+{
+	words_count(w, f->strangers, "datagram", "datagrams");
+	words_add(w, " came back from servers that were not asked");
+}
+
+void
 words_finish(const struct words *w, struct diagnosis *out)
 {
 	message_format(out->text, sizeof(out->text), "%s", w->text);

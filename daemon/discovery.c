@@ -39,6 +39,7 @@ struct discovery {
 	struct members *members; /* in force; NULL: never any */
 	bool answered;           /* a round is over */
 	bool empty_once;         /* DNS said so; to be confirmed */
+	int64_t empty_until;     /* when caches forget that answer */
 	bool forced;             /* the next round is */
 	bool failing;            /* the last round did; next is a retry */
 	int64_t failing_since;   /* with failing: the first in a row */
@@ -46,6 +47,7 @@ struct discovery {
 	int64_t next;
 	struct errorrate lines; /* paces the log */
 	uint64_t unsaid;        /* lines that it kept back */
+	bool error_told;        /* and its end is not */
 	struct discovery_counters counters;
 	char error[DISCOVERY_ERROR_MAX];
 };
@@ -86,10 +88,22 @@ say_error(struct discovery *d)
 	if (!may_say(d))
 		return;
 	log_warning("discovery",
-	    "tenant=\"%s\" servers=%u unsaid=%" PRIu64 " error=\"%s\"",
+	    "tenant=\"%s\" ok=no servers=%u unsaid=%" PRIu64 " error=\"%s\"",
 	    d->tenant->name, d->members != NULL ? d->members->count : 0,
 	    d->unsaid, d->error);
 	d->unsaid = 0;
+	d->error_told = true;
+}
+
+/* Once after each line that told an error, and so at its pace. */
+static void
+say_ok(struct discovery *d, const struct members *found)
+{
+	if (!d->error_told)
+		return;
+	log_info("discovery", "tenant=\"%s\" ok=yes servers=%u",
+	    d->tenant->name, found->count);
+	d->error_told = false;
 }
 
 static void
@@ -206,17 +220,31 @@ found(struct discovery *d, const struct discovery_result *result)
 		discovery_pace_recover(&d->pace);
 	}
 	schedule(d, loop_now() + delay);
+	say_ok(d, next);
 	install(d, next, dropped);
 }
 
-/* DNS says that there is no server: believed when it is said again. */
+/* Another question in less time may get the same answer from a cache. */
+static int64_t
+cached_until(const struct discovery *d, uint32_t ttl_s)
+{
+	int64_t ttl = (int64_t)ttl_s * 1000 * MS_US;
+	int64_t most = (int64_t)d->tenant->dns.refresh_ms * MS_US;
+
+	return loop_now() + (ttl < most ? ttl : most);
+}
+
+/* DNS says that there is no server: believed when it is said again, and not by
+ * a cache that repeats it. */
 static void
 empty(struct discovery *d, const struct discovery_result *result)
 {
 	struct members *none;
-	bool confirmed = d->empty_once;
+	bool confirmed = d->empty_once && loop_now() >= d->empty_until;
 
 	fail(d, result->error);
+	if (!d->empty_once)
+		d->empty_until = cached_until(d, result->ttl);
 	d->empty_once = true;
 	end_round(d);
 	if (!confirmed || !have_members(d))

@@ -6,7 +6,8 @@
  *
  * At most one round runs, so what is sent is bounded by discovery_round.h for
  * each; rounds begin forced_min_ms apart or more, and while they fail the
- * pause doubles up to 30 s, whatever callers ask for.
+ * pause doubles up to 30 s, and is up to a tenth longer by chance, whatever
+ * callers ask for.
  */
 #ifndef DAEMON_DISCOVERY_H
 #define DAEMON_DISCOVERY_H

@@ -33,7 +33,8 @@ void discovery_pace_init(struct discovery_pace *p, const struct config_dns *dns,
 
 /* Microseconds to the next round, after one that found servers. */
 int64_t discovery_pace_refresh(struct discovery_pace *p, uint32_t ttl_s);
-/* The same after one that failed: from forced_min_ms, doubling to 30 s. */
+/* The same after one that failed: from forced_min_ms, doubling to 30 s,
+ * and up to a tenth more. */
 int64_t discovery_pace_retry(struct discovery_pace *p, int64_t now);
 /* The outage is over, or its cause another one: the next retry is the first. */
 void discovery_pace_recover(struct discovery_pace *p);

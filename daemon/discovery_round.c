@@ -101,33 +101,33 @@ finish(struct discovery_round *round, enum discovery_verdict verdict)
 	round->fn(round->arg, &round->result);
 }
 
+/* An answer without a server, or why there is no answer. */
 static const char *
-status_text(enum dns_status status)
+none_text(const struct dns_answer *answer)
 {
-	switch (status) {
-	case DNS_OK:
-		return "no such service";
+	switch (answer->status) {
+	case DNS_OK: /* the root as target */
+		return "no such service: DNS says that there is no server";
 	case DNS_NODATA:
-		return "no such record";
+		return "no such record: DNS says that there is no server; is "
+		       "dns.name right?";
 	case DNS_NXDOMAIN:
-		return "NXDOMAIN";
+		return "NXDOMAIN: DNS says that there is no server; is "
+		       "dns.name right?";
 	case DNS_TIMEOUT:
-		return "no nameserver answered";
 	case DNS_REFUSED:
-		return "every nameserver failed or refused";
 	case DNS_BAD:
-		return "malformed or unauthenticated answer";
 	case DNS_UNREACHABLE:
-		return "no nameserver is reachable";
+		return answer->error;
 	}
 	return "";
 }
 
 static void
-srv_error(struct discovery_round *round, enum dns_status status)
+srv_error(struct discovery_round *round, const struct dns_answer *answer)
 {
 	snprintf(round->error, sizeof round->error, "SRV %s: %s",
-	    round->srv_name, status_text(status));
+	    round->srv_name, none_text(answer));
 }
 
 /* The host of a target, or host_count. */
@@ -261,8 +261,9 @@ complete(struct discovery_round *round)
 			result->partial = true;
 	}
 	if (result->missing_addresses == round->host_count) {
-		snprintf(round->error, sizeof round->error,
-		    "no SRV target has an address");
+		if (round->error[0] == '\0')
+			snprintf(round->error, sizeof round->error,
+			    "no SRV target has an address");
 		finish(round, DISCOVERY_FAILED);
 		return;
 	}
@@ -273,8 +274,22 @@ complete(struct discovery_round *round)
 		    service->server_id, service->port, round->old,
 		    &round->targets[i]);
 	}
+	round->error[0] = '\0';
 	result->count = round->service_count;
 	finish(round, DISCOVERY_FOUND);
+}
+
+/* The first that fails speaks for all: most of them fail alike. */
+static void
+lookup_error(struct discovery_round *round, const struct lookup *lookup,
+    const char *error)
+{
+	size_t host = (size_t)(lookup - round->lookups) / 2;
+
+	snprintf(round->error, sizeof round->error,
+	    "no SRV target has an address: %s %s: %s",
+	    lookup->addrs->type == DNS_A ? "A" : "AAAA",
+	    round->hosts[host].name, error);
 }
 
 static void
@@ -287,19 +302,21 @@ on_lookup(void *arg, const struct dns_answer *answer)
 	discovery_host_answer(lookup->addrs, answer);
 	if (answer->status == DNS_OK)
 		lower_ttl(round, answer->ttl);
+	if (answer->error[0] != '\0' && round->error[0] == '\0')
+		lookup_error(round, lookup, answer->error);
 	if (--round->open == 0)
 		complete(round);
 }
 
 /* No service: is that what DNS says, or is there only nothing of use? */
 static void
-finish_without(struct discovery_round *round, enum dns_status status)
+finish_without(struct discovery_round *round, const struct dns_answer *answer)
 {
-	bool empty =
-	    discovery_host_definite(status) && round->result.bad_targets == 0;
+	bool empty = discovery_host_definite(answer->status) &&
+		     round->result.bad_targets == 0;
 
 	if (round->result.bad_targets == 0)
-		srv_error(round, status);
+		srv_error(round, answer);
 	finish(round, empty ? DISCOVERY_EMPTY : DISCOVERY_FAILED);
 }
 
@@ -312,7 +329,7 @@ on_srv(void *arg, const struct dns_answer *answer)
 	round->result.ttl = answer->ttl;
 	add_services(round, answer);
 	if (round->service_count == 0) {
-		finish_without(round, answer->status);
+		finish_without(round, answer);
 		return;
 	}
 	round->error[0] = '\0';

@@ -21,7 +21,7 @@
 #include "daemon/core/members.h"
 #include "daemon/io/dns.h"
 
-#define DISCOVERY_ERROR_MAX (2 * DNS_MAX_NAME + 128)
+#define DISCOVERY_ERROR_MAX (2 * DNS_MAX_NAME + DNS_ERROR_MAX)
 /* Enough to ask eight nameservers once for each of 256 sets of addresses. */
 #define DISCOVERY_MAX_SENT 2048
 
@@ -34,7 +34,8 @@ enum discovery_verdict {
 
 struct discovery_result {
 	enum discovery_verdict verdict;
-	uint32_t ttl; /* seconds, of FOUND: least of SRV and addresses */
+	uint32_t ttl; /* seconds; of FOUND the least of SRV and addresses, of
+			 EMPTY how long a cache keeps that answer */
 	bool partial; /* FOUND, but some target may have more next time */
 	uint32_t bad_targets;
 	uint32_t missing_addresses;

@@ -213,24 +213,26 @@ dispatch_done(void *arg, const struct tenant_result *res)
 		decide_selected(r, res);
 		break;
 	case POLICY_TIMEOUT:
-		snprintf(text, sizeof(text), "no server answered in %lld ms%s",
+		snprintf(text, sizeof(text),
+		    "no server answered in %lld ms%s; see rlctl servers",
 		    (long long)(loop_now() - r->arrived) / 1000,
 		    tenant_heard(r->tenant)
 			? ""
-			: ", none ever has: is the key right, and the clock?");
+			: ", none ever has: a wrong key, or the clock");
 		dispatch_fail(
 		    d, IPC_REASON_TIMEOUT, policy_of(r), text, r->resent);
 		break;
 	case POLICY_NO_SERVER:
 		why = discovery_error(tenant_discovery(r->tenant));
-		message_format(text, sizeof(text), "no server is known: %s",
+		message_format(text, sizeof(text),
+		    "no server is known (see rlctl servers): %s",
 		    *why != '\0' ? why : "discovery is not finished");
 		dispatch_fail(
 		    d, IPC_REASON_DISCOVERY, policy_of(r), text, r->resent);
 		break;
 	case POLICY_NOT_SENT:
 		dispatch_fail(d, IPC_REASON_TRANSPORT, policy_of(r),
-		    "no server could be sent to", r->resent);
+		    "no server could be sent to; see rlctl servers", r->resent);
 		break;
 	case POLICY_STOPPED:
 		decision_cancelled(&d->decision);

@@ -91,6 +91,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/tenant_op.c \
 	daemon/tenant_private.h \
 	daemon/tenant_receive.c \
+	daemon/tenant_say.c \
 	daemon/tenant_send.c \
 	daemon/tenant_start.c \
 	daemon/transport.c daemon/transport.h

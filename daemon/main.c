@@ -77,7 +77,7 @@ options_parse(struct options *o, int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "rl-agent: unexpected argument: %s\n",
+		fprintf(stderr, "rl-agent: unexpected argument \"%s\"\n",
 		    argv[optind]);
 		exit(EX_USAGE);
 	}
@@ -183,12 +183,15 @@ run(struct config *config)
 int
 main(int argc, char **argv)
 {
+	static char name[] = "rl-agent";
 	char err[CONFIG_ERR_MAX];
 	struct options options;
 	struct config *config;
 	size_t i;
 
 	open_standard_files();
+	if (argc > 0)
+		argv[0] = name; /* as getopt calls it */
 	options_parse(&options, argc, argv);
 	protect_memory();
 	signal(SIGPIPE, SIG_IGN);

@@ -164,9 +164,10 @@ tenant_json(const struct tenant *t)
 	const struct config_tenant *c = tenant_config(t);
 
 	return json_pack(
-	    "{s:s, s:o, s:s, s:s, s:b, s:I, s:I, s:I, s:s?, s:o, s:o, s:o, "
-	    "s:o, s:o}",
-	    "name", c->name, "key_id", u64_string(c->cred.key_id), "auth",
+	    "{s:s, s:s, s:o, s:s, s:s, s:b, s:I, s:I, s:I, s:s?, s:o, s:o, "
+	    "s:o, s:o, s:o}",
+	    "name", c->name, "diagnosis", status_diagnosis(t), "key_id",
+	    u64_string(c->cred.key_id), "auth",
 	    credential_auth_name(c->cred.auth), "profile",
 	    c->profile == PROFILE_V1 ? "v1" : "v2", "ready", tenant_ready(t),
 	    "servers", (json_int_t)tenant_members(t)->count, "inflight",

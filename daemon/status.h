@@ -12,4 +12,7 @@ char *status_document(const struct agent *agent);
 char *status_servers(const struct agent *agent);
 char *status_policy(const struct agent *agent);
 
+/* What is wrong with a tenant, by its name in daemon/diagnosis.h; static. */
+const char *status_diagnosis(const struct tenant *tenant);
+
 #endif

@@ -214,7 +214,12 @@ facts_of(const struct tenant *t, const struct scene *scene)
 	return (struct diagnosis_facts){
 	    .now = scene->now,
 	    .horizon_us = c->plan.horizon_us,
+	    .prefer_us = c->plan.prefer_end_us[0],
+	    .suspect_after = c->plan.suspect_after,
+	    .key_id = c->cred.key_id,
+	    .auth = credential_auth_name(c->cred.auth),
 	    .peers = tenant_peers(t),
+	    .strangers = tenant_counters(t)->invalid_server,
 	    .discovery = discovery_state(d),
 	    .dns_error = discovery_error(d),
 	    .dns_failing_since = discovery_failing_since(d),
@@ -222,6 +227,19 @@ facts_of(const struct tenant *t, const struct scene *scene)
 	    .stepped_ms = clock_stepped_ms(tenant_clock(t), &scene->clock),
 	    .odd_profile = odd_profile(c),
 	};
+}
+
+const char *
+status_diagnosis(const struct tenant *t)
+{
+	struct scene scene = {.now = loop_now()};
+	struct diagnosis_facts facts;
+	struct diagnosis d;
+
+	clock_read(&scene.clock);
+	facts = facts_of(t, &scene);
+	diagnosis_tenant(&facts, &d);
+	return diagnosis_name(d.code);
 }
 
 char *

@@ -16,6 +16,7 @@
 #define LINES_MIN       INT64_C(10000000)
 #define LINES_MAX       INT64_C(600000000)
 #define SUSPICION_BURST 8
+#define SERVERS_BURST   8
 
 static const struct transport_hooks hooks = {
     .datagram = tenant_receive,
@@ -48,34 +49,46 @@ tenant_seal(struct tenant *t, const uint8_t *unique_id, uint64_t stamp,
 }
 
 uint32_t
-tenant_address(const struct peer *peer, const struct member *m, uint32_t n)
+tenant_address(
+    const struct peer *peer, const struct member *m, uint64_t epoch, uint32_t n)
 {
-	uint32_t first = peer != NULL ? peer->first_addr + n : n;
+	uint32_t first = 0;
 
-	for (uint32_t i = 0; peer != NULL && i < m->addr_count; i++) {
-		if ((peer->avoid >> (first + i) % m->addr_count & 1) == 0)
-			return (first + i) % m->addr_count;
+	if (peer != NULL)
+		first = peer->first_epoch > epoch ? peer->first_before
+						  : peer->first_addr;
+	return (first + n) % m->addr_count;
+}
+
+static void
+begin_with(struct tenant *t, struct peer *peer, uint32_t addr)
+{
+	if (peer->first_addr == addr)
+		return;
+	peer->first_before = peer->first_addr;
+	peer->first_addr = addr;
+	peer->first_epoch = ++t->address_epoch;
+}
+
+void
+tenant_avoid(struct tenant *t, uint32_t at, uint32_t addr)
+{
+	struct peer *peer = &t->peers.list[at];
+
+	if (peer->first_addr == addr)
+		begin_with(
+		    t, peer, (addr + 1) % t->members->list[at].addr_count);
+}
+
+void
+tenant_prefer(struct tenant *t, uint32_t at, const struct endpoint *addr)
+{
+	const struct member *m = &t->members->list[at];
+
+	for (uint32_t i = 0; i < m->addr_count; i++) {
+		if (endpoint_equal(&m->addrs[i], addr))
+			begin_with(t, &t->peers.list[at], i);
 	}
-	return first % m->addr_count;
-}
-
-void
-tenant_avoid(struct peer *peer, const struct member *m, uint32_t addr)
-{
-	const uint32_t all = ((uint32_t)1 << m->addr_count) - 1;
-
-	if (peer->first_addr % m->addr_count == addr)
-		peer->first_addr = (addr + 1) % m->addr_count;
-	peer->avoid |= (uint32_t)1 << addr;
-	if ((peer->avoid & all) == all)
-		peer->avoid = 0; /* none is better than another */
-}
-
-void
-tenant_avoid_no_more(struct peer *peer, int64_t since)
-{
-	if (peer->refused.last < since && peer->send_errors.last < since)
-		peer->avoid = 0;
 }
 
 /* The numbers of addresses are those of another list now. */
@@ -83,8 +96,9 @@ static void
 forget_addresses(struct tenant *t)
 {
 	for (uint32_t i = 0; i < t->peers.count; i++) {
-		t->peers.list[i].avoid = 0;
 		t->peers.list[i].first_addr = 0;
+		t->peers.list[i].first_before = 0;
+		t->peers.list[i].first_epoch = 0;
 	}
 }
 
@@ -169,6 +183,7 @@ tenant_new(struct loop *loop, struct random_pool *random,
 	heap_init(&t->timers);
 	errorrate_init(&t->silence, 0, LINES_MIN, LINES_MAX);
 	errorrate_init(&t->suspicion, SUSPICION_BURST, LINES_MIN, LINES_MAX);
+	errorrate_init(&t->server_lines, SERVERS_BURST, LINES_MIN, LINES_MAX);
 	loop_task_init(&t->judge, tenant_judge, t);
 	slab_init(&t->small,
 	    sizeof(struct tenant_op) +
@@ -243,7 +258,7 @@ report_to(struct tenant *t, uint32_t server, const uint8_t *pdu, size_t pdu_len,
 		err = tenant_seal(t, id, loop_wall_ms(), pdu, pdu_len, datagram,
 		    sizeof(datagram), &len);
 	for (i = 0; i < m->addr_count && err == 0; i++) {
-		token.index = (tenant_address(peer, m, 0) + i) % m->addr_count;
+		token.index = tenant_address(peer, m, t->address_epoch, i);
 		if (transport_send(t->transport, &m->addrs[token.index],
 			datagram, len, expires, token) != 0)
 			continue;

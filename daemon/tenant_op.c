@@ -8,11 +8,9 @@
  */
 #include "daemon/tenant_private.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "daemon/core/container.h"
-#include "daemon/log.h"
 #include "proto/err.h"
 
 /* Turns of reading before deadlines that are due are judged all the same. */
@@ -81,6 +79,16 @@ tenant_op_peer(struct tenant_op *op, uint32_t server)
 	    &op->tenant->peers, op->members->list[server].server_id);
 }
 
+/* It was silent on the address that operations begin with: the next one may be
+ * better. */
+static void
+op_blame(struct tenant_op *op, uint32_t server, const struct peer *peer)
+{
+	if (op->members == op->tenant->members &&
+	    peer->first_epoch <= op->address_epoch)
+		tenant_avoid(op->tenant, server, peer->first_addr);
+}
+
 void
 tenant_op_conclude(struct tenant_op *op)
 {
@@ -96,7 +104,9 @@ tenant_op_conclude(struct tenant_op *op)
 		if (peer == NULL)
 			continue;
 		peer_unanswered(peer, op->policy.start);
-		tenant_avoid_no_more(peer, op->sent_at);
+		if (op->timely != 0)
+			tenant_say_unanswered(op->tenant, peer);
+		op_blame(op, i, peer);
 	}
 }
 
@@ -135,17 +145,7 @@ note_silence(struct tenant_op *op)
 		return;
 	op->told = true;
 	discovery_force(t->discovery);
-	if (!errorrate_try(&t->silence, loop_now(), &t->silence_unsaid))
-		return;
-	log_warning("silence",
-	    "tenant=\"%s\" servers=%u timeouts=%" PRIu64 " not_sent=%" PRIu64
-	    " unsaid=%" PRIu64 "%s",
-	    t->config->name, t->members->count, t->counters.timeouts,
-	    t->counters.not_sent, t->silence_unsaid,
-	    tenant_heard(t)
-		? ""
-		: " hint=\"no server has ever answered: key or clock?\"");
-	t->silence_unsaid = 0;
+	tenant_say_silence(t);
 }
 
 static void
@@ -179,6 +179,16 @@ bool
 tenant_op_owed(const struct tenant_op *op)
 {
 	return op->owed + op->sending > 0 || (op->asked & ~op->heard) != 0;
+}
+
+bool
+tenant_op_settle(struct tenant_op *op)
+{
+	if (!op->late || tenant_op_owed(op))
+		return false;
+	tenant_op_conclude(op);
+	tenant_op_bury(op);
+	return true;
 }
 
 /* Is there anything left to hear, and room to wait for it? */
@@ -229,20 +239,6 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 		op_leave(op);
 	}
 	op->done(op->arg, &res);
-}
-
-void
-tenant_say_suspect(struct tenant *t, const struct peer *peer, bool is)
-{
-	if (is)
-		t->counters.suspicions++;
-	if (!errorrate_try(&t->suspicion, loop_now(), &t->suspicion_unsaid))
-		return;
-	log_info("suspect",
-	    "tenant=\"%s\" server=%" PRIu64 " suspected=%s unsaid=%" PRIu64,
-	    t->config->name, peer->server_id, is ? "yes" : "no",
-	    t->suspicion_unsaid);
-	t->suspicion_unsaid = 0;
 }
 
 /* The preferred server left an operation unanswered past P(0). */

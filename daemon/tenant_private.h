@@ -1,8 +1,8 @@
 /*
  * What the files of the tenant module share: tenant.c (life, state, reports),
  * tenant_start.c and tenant_op.c (operations), tenant_send.c (their datagrams
- * out) and tenant_receive.c (datagrams in). Nobody else includes
- * this.
+ * out), tenant_receive.c (datagrams in) and tenant_say.c (the log). Nobody else
+ * includes this.
  */
 #ifndef DAEMON_TENANT_PRIVATE_H
 #define DAEMON_TENANT_PRIVATE_H
@@ -43,13 +43,14 @@ struct tenant_op {
 	uint64_t asked;    /* servers that the kernel took a datagram for */
 	uint64_t repeated; /* whose answer tells no round trip */
 	uint64_t stamp;    /* of the request; 0: servers may know another one */
-	int64_t stamped_at; /* loop_now() when the stamp was read */
-	int64_t sent_at;    /* first transmission; 0 before */
-	uint64_t taken;     /* targets that the kernel took in this round */
-	uint32_t round;     /* of the transmission that awaiting counts */
-	uint32_t awaiting;  /* its sends without a result */
-	uint32_t sending;   /* all sends without a result: keep the slot */
-	uint32_t owed;      /* copies sent less answers that came */
+	int64_t stamped_at;     /* loop_now() when the stamp was read */
+	uint64_t address_epoch; /* then */
+	int64_t sent_at;        /* first transmission; with port */
+	uint64_t taken;         /* targets that the kernel took in this round */
+	uint32_t round;         /* of the transmission that awaiting counts */
+	uint32_t awaiting;      /* its sends without a result */
+	uint32_t sending;       /* all sends without a result: keep the slot */
+	uint32_t owed;          /* copies sent less answers that came */
 	uint16_t datagram_len;
 	uint8_t guard_count;
 	uint8_t resource_count;
@@ -88,10 +89,13 @@ struct tenant {
 	struct tenant_counters counters;
 	struct errorrate silence; /* paces the log of silence */
 	uint64_t silence_unsaid;
+	bool silence_told;          /* and its end is not */
 	struct errorrate suspicion; /* and that of suspicions */
 	uint64_t suspicion_unsaid;
+	struct errorrate server_lines; /* and that of silent servers */
 	struct clock_watch clock;
-	struct peers peers; /* as members->list */
+	uint64_t address_epoch; /* changes of peers' first addresses */
+	struct peers peers;     /* as members->list */
 	uint8_t scratch[TENANT_SCRATCH];
 };
 
@@ -103,15 +107,18 @@ int tenant_seal(struct tenant *t, const uint8_t *unique_id, uint64_t stamp,
 /* The record of a server of the operation's snapshot, or NULL when it has
  * departed since. */
 struct peer *tenant_op_peer(struct tenant_op *op, uint32_t server);
-/* The address to try, as the n-th in turn: none that is avoided, while there is
- * another. */
-uint32_t tenant_address(
-    const struct peer *peer, const struct member *m, uint32_t n);
-/* The address of a server is no good: others are tried before it. */
-void tenant_avoid(struct peer *peer, const struct member *m, uint32_t addr);
-/* It has not answered, and not been refused since then either: silence speaks
- * as much against the addresses that were tried. */
-void tenant_avoid_no_more(struct peer *peer, int64_t since);
+/*
+ * The address to try as the n-th in turn, by an operation of this epoch: what
+ * was learnt since is for later ones, lest it comes back to an address that it
+ * has tried. peer NULL: nothing is known.
+ */
+uint32_t tenant_address(const struct peer *peer, const struct member *m,
+    uint64_t epoch, uint32_t n);
+/* The address of a server of the snapshot, by its place there, was refused or
+ * silent: others begin with the next one. */
+void tenant_avoid(struct tenant *t, uint32_t at, uint32_t addr);
+/* An answer came from it in time: others begin with it. */
+void tenant_prefer(struct tenant *t, uint32_t at, const struct endpoint *addr);
 
 /* tenant_send.c */
 void tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round);
@@ -138,6 +145,9 @@ void tenant_op_bury(struct tenant_op *op);
 bool tenant_op_owed(const struct tenant_op *op);
 /* All was heard that will be: notes who was silent. */
 void tenant_op_conclude(struct tenant_op *op);
+/* Ends the listening of a late operation that nothing is owed any more, which
+ * may be gone then. Returns whether it did. */
+bool tenant_op_settle(struct tenant_op *op);
 void tenant_judge(void *arg);  /* everything dirty */
 void tenant_expire(void *arg); /* the timer */
 /* Drops every operation without its callback; for the tenant's end. */
@@ -148,7 +158,15 @@ struct tenant_op *tenant_op_find(struct tenant *t, const uint8_t unique_id[16]);
 /* tenant_receive.c */
 void tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
     const struct endpoint *from, bool current);
-/* A suspicion was raised or cleared; a paced line. */
+
+/* tenant_say.c: lines of the log, paced; call them as often as it happens. */
+/* No server answered an operation, or could be sent to. */
+void tenant_say_silence(struct tenant *t);
+/* This server did not answer an operation that another one did. */
+void tenant_say_unanswered(struct tenant *t, struct peer *peer);
+/* It answered in time; peer may be NULL: it has departed. */
+void tenant_say_answered(struct tenant *t, struct peer *peer);
+/* A suspicion was raised or cleared; counted, too. */
 void tenant_say_suspect(struct tenant *t, const struct peer *peer, bool is);
 
 #endif

@@ -11,6 +11,9 @@
 /* A server that answered within this time is known to be alive. */
 #define HEARD_US 1000000
 
+/* Stamps of answers to operations that are forgotten may differ by this. */
+#define RECENT_MS 60000
+
 /* An answer must be in the request's form: same counts, ids and order. */
 static bool
 same_blocks(const struct tenant_op *op, const struct pdu_rate *rate)
@@ -87,6 +90,14 @@ source_passes(struct tenant *t, const struct member *m,
 	return true;
 }
 
+/* A whole answer and how it came. */
+struct arrival {
+	const struct packet_view *view;
+	const struct pdu_rate *rate;
+	const struct endpoint *from;
+	bool current; /* on the port in use */
+};
+
 /* The first valid answer, to whatever operation, clears a suspicion. */
 static void
 clear_suspicion(struct tenant *t, struct peer *peer, int64_t now)
@@ -98,8 +109,9 @@ clear_suspicion(struct tenant *t, struct peer *peer, int64_t now)
 
 static void
 note_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
-    const struct packet_head *head, bool again)
+    const struct arrival *a, bool again)
 {
+	const struct packet_head *head = &a->view->head;
 	const int64_t now = loop_now();
 	const struct peer_answer answer = {
 	    .now = now,
@@ -109,15 +121,23 @@ note_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 	    .sent_at = op->sent_at,
 	    .measures = !again && (op->repeated >> server & 1) == 0,
 	    .overdue = now >= op->policy.start + op->policy.plan->horizon_us,
+	    .again = again,
 	};
 	struct peer *peer = peers_answered(&t->peers, head->key_id, &answer);
 
-	if (!answer.overdue)
+	if (again) /* or it is an old one, played again */
+		return;
+	if (!answer.overdue) {
 		op->timely |= (uint64_t)1 << server;
+		tenant_say_answered(t, peer);
+	}
 	if (op->stamp != 0)
 		clock_accepted(&t->clock, op->stamp, op->stamped_at);
-	if (peer != NULL)
-		clear_suspicion(t, peer, now);
+	if (peer == NULL)
+		return;
+	clear_suspicion(t, peer, now);
+	if (!answer.overdue)
+		tenant_prefer(t, (uint32_t)(peer - t->peers.list), a->from);
 }
 
 /* To an operation that is decided: it shows that the server is alive. */
@@ -126,10 +146,7 @@ hear_late(struct tenant *t, struct tenant_op *op, bool again)
 {
 	if (!again)
 		t->counters.answers_late++;
-	if (!tenant_op_owed(op)) {
-		tenant_op_conclude(op);
-		tenant_op_bury(op);
-	}
+	(void)tenant_op_settle(op);
 }
 
 /* An answer that came in on an old port asks for what is done already. */
@@ -144,16 +161,16 @@ ask_rebind(struct tenant *t, bool current)
 /* A whole, authenticated answer of a member of the snapshot. */
 static void
 take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
-    const struct packet_view *view, const struct pdu_rate *rate, bool current)
+    const struct arrival *a)
 {
 	const uint64_t bit = (uint64_t)1 << server;
 	const bool again = (op->heard & bit) != 0;
 
-	if (!view->head.keep_port)
-		ask_rebind(t, current);
+	if (!a->view->head.keep_port)
+		ask_rebind(t, a->current);
 	if (again)
 		t->counters.answers_duplicate++;
-	note_answer(t, op, server, &view->head, again);
+	note_answer(t, op, server, a, again);
 	op->heard |= bit;
 	if (op->owed > 0)
 		op->owed--;
@@ -165,7 +182,7 @@ take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 		return;
 	t->counters.answers++;
 	if (policy_op_answer(&op->policy, server))
-		keep_answer(op, rate);
+		keep_answer(op, a->rate);
 	tenant_op_mark(op);
 }
 
@@ -200,6 +217,15 @@ open_answer(
 	return false;
 }
 
+/* Whose ever the clock is: an answer that was recorded long ago is not. */
+static bool
+recent(uint64_t stamp_ms)
+{
+	const uint64_t now = loop_wall_ms();
+
+	return (stamp_ms > now ? stamp_ms - now : now - stamp_ms) <= RECENT_MS;
+}
+
 /*
  * No operation is known by that id: it decides nothing. Perhaps a server is
  * only slower than the horizon. When it was not heard of lately, that is worth
@@ -218,6 +244,7 @@ hear_unknown(struct tenant *t, const struct packet_view *view,
 
 	if (peer != NULL && at >= 0 &&
 	    (peer->last_answer == 0 || now - peer->last_answer >= HEARD_US) &&
+	    recent(view->head.time_stamp) &&
 	    (!t->config->strict_source ||
 		known_source(&t->members->list[at], from)) &&
 	    opens(t, view, &rate, &why))
@@ -265,5 +292,6 @@ tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
 		return;
 	}
 	if (source_passes(t, &op->members->list[server], &view, from))
-		take_answer(t, op, (uint32_t)server, &view, &rate, current);
+		take_answer(t, op, (uint32_t)server,
+		    &(struct arrival){&view, &rate, from, current});
 }

@@ -7,6 +7,12 @@
 
 #include <errno.h>
 
+static int64_t
+op_horizon(const struct tenant_op *op)
+{
+	return op->policy.start + op->policy.plan->horizon_us;
+}
+
 /* One target of the current transmission has its final result. */
 static void
 op_result(struct tenant_op *op, uint32_t server, bool taken)
@@ -14,6 +20,9 @@ op_result(struct tenant_op *op, uint32_t server, bool taken)
 	if (taken)
 		op->taken |= (uint64_t)1 << server;
 	if (--op->awaiting > 0)
+		return;
+	/* What waited for so long was not refused: it is out of time. */
+	if (op->taken == 0 && loop_now() >= op_horizon(op))
 		return;
 	policy_op_sent(&op->policy, op->taken);
 	if (op->taken == 0)
@@ -68,7 +77,7 @@ note_fault(struct tenant *t, const struct member *m, uint32_t addr, int error)
 		return;
 	peer_send_error(&t->peers.list[at], error, loop_now());
 	if (address_fault(error) && m == &t->members->list[at])
-		tenant_avoid(&t->peers.list[at], m, addr);
+		tenant_avoid(t, (uint32_t)at, addr);
 }
 
 static void
@@ -83,7 +92,7 @@ static bool
 op_try(struct tenant_op *op, struct attempt attempt)
 {
 	const struct member *m = &op->members->list[attempt.server];
-	int64_t expires = op->policy.start + op->policy.plan->horizon_us;
+	int64_t expires = op_horizon(op);
 
 	while (attempt.count < m->addr_count) {
 		op->sending++;
@@ -104,14 +113,16 @@ static bool
 op_send(struct tenant_op *op, uint64_t serial, uint32_t server)
 {
 	const struct member *m = &op->members->list[server];
-	const uint32_t n = serial != SEND_DELIVERY ? (uint32_t)serial : 0;
+	/* A delivery goes on from the round that it ends. */
+	const uint32_t n =
+	    serial != SEND_DELIVERY ? (uint32_t)serial : op->round + 1;
 
-	return op_try(
-	    op, (struct attempt){
-		    .serial = serial,
-		    .server = server,
-		    .addr = tenant_address(tenant_op_peer(op, server), m, n),
-		});
+	return op_try(op, (struct attempt){
+			      .serial = serial,
+			      .server = server,
+			      .addr = tenant_address(tenant_op_peer(op, server),
+				  m, op->address_epoch, n),
+			  });
 }
 
 static void
@@ -119,10 +130,8 @@ miss_round(struct tenant_op *op, uint32_t server)
 {
 	struct peer *peer = tenant_op_peer(op, server);
 
-	if (peer == NULL || (op->asked >> server & 1) == 0)
-		return;
-	peer_missed_round(peer);
-	tenant_avoid_no_more(peer, op->sent_at);
+	if (peer != NULL && (op->asked >> server & 1) != 0)
+		peer_missed_round(peer);
 }
 
 void
@@ -130,8 +139,9 @@ tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round)
 {
 	uint32_t server;
 
-	if (op->sent_at == 0) {
+	if (op->port == NULL) {
 		op->sent_at = loop_now();
+		op->address_epoch = op->tenant->address_epoch;
 		op->port = transport_hold(op->tenant->transport);
 	}
 	op->round = round;
@@ -234,7 +244,8 @@ op_sent(struct tenant_op *op, struct attempt attempt, int error)
 		op_result(op, attempt.server, error == 0);
 	else if (error == 0 && !op->over)
 		policy_op_sent(&op->policy, (uint64_t)1 << attempt.server);
-	tenant_op_release(op);
+	if (!tenant_op_settle(op))
+		tenant_op_release(op);
 }
 
 /* A report's token: no owner, the server's id, the address. */
@@ -267,7 +278,7 @@ tenant_refused(void *arg, const struct endpoint *to, int error)
 				continue;
 			peer_refused(&t->peers.list[i], error, loop_now());
 			if (address_fault(error))
-				tenant_avoid(&t->peers.list[i], m, k);
+				tenant_avoid(t, i, k);
 			return;
 		}
 	}

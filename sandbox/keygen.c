@@ -52,7 +52,7 @@ static const struct option long_options[] = {
 };
 
 static const char help_text[] =
-    "usage: rl-sandbox keygen --auth aes|cookie|none --key-id N [OPTION...]\n"
+    "Usage: rl-sandbox keygen --auth aes|cookie|none --key-id N [OPTION...]\n"
     "\n"
     "Prints a new API key with a random secret, for development and tests.\n"
     "\n"
@@ -219,6 +219,20 @@ validate(struct parse *p)
 	return set_window(p);
 }
 
+/* As getopt_long() says it in the other programs; word is where it stopped. */
+static void
+bad_option(struct parse *p, int id, const char *word)
+{
+	if (id == ':')
+		bad(p, "option '%s' requires an argument", word);
+	else if (optopt == 'h')
+		bad(p, "option '--help' doesn't allow an argument");
+	else if (optopt > ' ' && optopt < OPT_AUTH)
+		bad(p, "invalid option -- '%c'", optopt);
+	else
+		bad(p, "unrecognized option '%s'", word);
+}
+
 enum keygen_outcome
 keygen_parse(
     int argc, char **argv, struct credential *out, char why[KEYGEN_WHY])
@@ -236,19 +250,14 @@ keygen_parse(
 		if (id == 'h')
 			return KEYGEN_HELP;
 		if (id == ':' || id == '?') {
-			if (id == ':')
-				bad(&p, "%s: needs a value", argv[optind - 1]);
-			else if (optopt > ' ' && optopt < OPT_AUTH)
-				bad(&p, "-%c: no such option", optopt);
-			else
-				bad(&p, "%s: no such option", argv[optind - 1]);
+			bad_option(&p, id, argv[optind - 1]);
 			return KEYGEN_BAD;
 		}
 		if (apply(&p, id, optarg) < 0)
 			return KEYGEN_BAD;
 	}
 	if (optind < argc) {
-		bad(&p, "%s: unexpected argument", argv[optind]);
+		bad(&p, "unexpected argument \"%s\"", argv[optind]);
 		return KEYGEN_BAD;
 	}
 	return validate(&p) < 0 ? KEYGEN_BAD : KEYGEN_MAKE;

@@ -69,7 +69,7 @@ struct parse {
 const char *
 options_help(void)
 {
-	return "usage: rl-sandbox --key-file FILE [OPTION...]\n"
+	return "Usage: rl-sandbox --key-file FILE [OPTION...]\n"
 	       "       rl-sandbox keygen --auth aes|cookie|none --key-id N "
 	       "[OPTION...]\n"
 	       "\n"
@@ -297,18 +297,21 @@ validate(struct parse *p)
 	return 0;
 }
 
-/* What getopt_long() did not like; word is where it stopped. */
+/* What getopt_long() did not like, in the words that it has for it in the other
+ * programs; word is where it stopped. */
 static void
 bad_option(struct parse *p, int id, const char *word)
 {
+	const int len = (int)strcspn(word, "=");
+
 	if (id == ':')
-		bad(p, "%s: needs a value", word);
-	else if (optopt >= OPT_KEY_FILE)
-		bad(p, "%s: takes no value", word);
+		bad(p, "option '%s' requires an argument", word);
+	else if (optopt >= OPT_KEY_FILE || optopt == 'h' || optopt == 'V')
+		bad(p, "option '%.*s' doesn't allow an argument", len, word);
 	else if (optopt != 0) /* a letter, maybe one of several */
-		bad(p, "-%c: no such option", optopt);
+		bad(p, "invalid option -- '%c'", optopt);
 	else
-		bad(p, "%s: no such option", word);
+		bad(p, "unrecognized option '%s'", word);
 }
 
 enum options_outcome
@@ -337,7 +340,7 @@ options_parse(int argc, char **argv, struct options *out, char why[OPTIONS_WHY])
 			return OPTIONS_BAD;
 	}
 	if (optind < argc) {
-		bad(&p, "%s: unexpected argument", argv[optind]);
+		bad(&p, "unexpected argument \"%s\"", argv[optind]);
 		return OPTIONS_BAD;
 	}
 	return validate(&p) < 0 ? OPTIONS_BAD : OPTIONS_RUN;

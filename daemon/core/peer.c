@@ -79,25 +79,50 @@ learn_rtt(struct peer *p, const struct peer_answer *a)
 	histogram_add(&p->rtt, rtt, a->now);
 }
 
+/* A copy of it says nothing new: each transmission is answered. */
+static void
+overdue(struct peer *p, const struct peer_answer *a)
+{
+	if (a->again)
+		return;
+	p->overdue++;
+	p->last_late = a->now;
+	p->late_us = a->now - a->sent_at;
+}
+
+static void
+in_time(struct peer *p, int64_t now)
+{
+	p->last_in_time = now;
+	p->unanswered = 0;
+}
+
 void
 peer_answered(struct peer *p, const struct peer_answer *a)
 {
 	p->answered++;
 	alive(p, a->now);
-	if (a->overdue) {
-		p->overdue++;
-	} else {
-		p->last_in_time = a->now;
-		p->unanswered = 0;
-	}
+	if (a->overdue)
+		overdue(p, a);
+	else
+		in_time(p, a->now);
 	learn_clock(p, a);
 	if (a->measures)
 		learn_rtt(p, a);
 }
 
+/*
+ * To which request is not known. It is taken for the first one after the last
+ * answer, if that was so long ago that an answer to any before would have
+ * taken longer still.
+ */
 void
 peer_heard(struct peer *p, int64_t now)
 {
+	const int64_t took = now - p->asked_since;
+
+	if (p->asked_since != 0 && p->asked_since - p->last_answer > took)
+		p->late_us = took;
 	p->overdue++;
 	alive(p, now);
 }

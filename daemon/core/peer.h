@@ -1,7 +1,7 @@
 /*
  * What a tenant knows of one server, and the container of all of its servers,
  * in the order of its snapshot. What happens is recorded here, and judged by
- * diagnosis; first_addr, avoid and suspect, which the owner sets, also steer
+ * diagnosis; first_addr and suspect, which the owner sets, also steer
  * where requests go and whose answer is waited for. Pure: the owner passes the
  * clock (loop_now() times; 0 is never).
  *
@@ -51,20 +51,25 @@ struct peer_clock {
 struct peer {
 	uint64_t server_id;
 	uint32_t first_addr;    /* the address to begin with; the owner's */
-	uint32_t avoid;         /* bit i: address i was refused; the owner's */
+	uint32_t first_before;  /* the one before; the owner's */
+	uint64_t first_epoch;   /* the owner's, when it was changed */
 	struct suspect suspect; /* the owner feeds it, see core/suspect.h */
 	uint64_t sent;          /* datagrams of requests that the kernel took */
 	int64_t asked_since;    /* the first of them after the last answer; 0:
 				 * none is unanswered */
-	uint64_t answered;      /* valid answers, late ones too */
+	uint64_t answered;      /* valid answers to what is remembered */
 	uint64_t selected;      /* decisions that its answer made */
 	uint64_t overdue;     /* answers past the horizon of their operation */
 	int64_t last_answer;  /* overdue ones too */
 	int64_t last_in_time; /* without those */
+	int64_t last_late;    /* overdue, to an operation still remembered */
+	int64_t late_us;      /* how long the last overdue one took, about; 0:
+			       * not known */
 	int64_t rtt_us;       /* smoothed; 0: not known */
 	struct histogram rtt;
 	uint64_t missed_rounds; /* see peer_missed_round() */
 	uint32_t unanswered;    /* operations in a row */
+	bool silence_told;      /* in the log; the owner's */
 	struct peer_events invalid[PEER_INVALIDS];
 	struct peer_events refused;     /* by ICMP */
 	struct peer_events send_errors; /* by the kernel, at once */
@@ -82,6 +87,7 @@ struct peer_answer {
 	bool measures;        /* it tells the round trip: the first answer of
 			       * this server to a request sent once */
 	bool overdue;         /* past the horizon of the operation */
+	bool again;           /* this server has answered it before */
 };
 
 /* The kernel took a request. */
@@ -95,7 +101,8 @@ void peer_refused(struct peer *p, int error, int64_t now);
  * nothing, until that server has once sent another: then all of them count.
  */
 void peer_answered(struct peer *p, const struct peer_answer *a);
-/* Authentic, to an operation that is forgotten: it lives, and is too slow. */
+/* Authentic, to an operation that is forgotten: it lives, and is too slow. Or
+ * it was recorded and is played again. */
 void peer_heard(struct peer *p, int64_t now);
 void peer_selected(struct peer *p);
 /* A round was sent to it and a later one had to be, as it had not answered. */

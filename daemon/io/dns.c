@@ -7,11 +7,13 @@
 #include "daemon/io/dns.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "daemon/io/dnsexchange.h"
+#include "daemon/io/dnsfault.h"
 #include "daemon/io/dnswire.h"
 #include "daemon/io/resolvconf.h"
 #include "proto/random.h"
@@ -29,16 +31,15 @@ struct dns_query {
 	struct dnsexchange *exchange; /* NULL: waiting */
 	size_t server_count;
 	struct endpoint servers[MAX_SERVERS];
+	struct dnsfault faults[MAX_SERVERS]; /* of each server, so far */
 	uint64_t tried;       /* servers that are done, over all rounds */
 	unsigned links;       /* CNAME records that led out of answers so far */
 	uint32_t chain_ttl;   /* the least of theirs */
 	unsigned asked_count; /* names asked for before this one */
 	struct dnswire_name asked[DNS_MAX_CHAIN];
-	bool plain;  /* without EDNS, for this server */
-	bool lower;  /* without mixed letter case, for this server */
-	bool failed; /* what the servers did so far */
-	bool bad;
-	bool silent;
+	bool plain; /* without EDNS, for this server */
+	bool lower; /* without mixed letter case, for this server */
+	bool spent; /* see dns_allow() */
 };
 
 TAILQ_HEAD(query_list, dns_query);
@@ -202,6 +203,7 @@ succeed(struct dns_query *query)
 	    .records = got->records,
 	    .glue_count = got->glue_count,
 	    .glue = got->glue,
+	    .error = "",
 	};
 
 	for (size_t i = 0; i < got->count; i++)
@@ -210,19 +212,31 @@ succeed(struct dns_query *query)
 	finish(query, &answer);
 }
 
-/* Every nameserver had its turns; the most telling of them decides. */
+/* Every nameserver had its turns; the most telling fault decides. */
 static void
 give_up(struct dns_query *query)
 {
-	struct dns_answer answer = {.status = DNS_UNREACHABLE};
+	char error[DNS_ERROR_MAX];
+	struct dns_answer answer = {.error = error};
 
-	if (query->failed)
-		answer.status = DNS_REFUSED;
-	else if (query->bad)
-		answer.status = DNS_BAD;
-	else if (query->silent)
-		answer.status = DNS_TIMEOUT;
+	answer.status = dnsfault_status(query->faults, query->server_count);
+	dnsfault_text(error, query->servers, query->faults, query->server_count,
+	    query->dns->options.timeout_ms);
+	if (query->spent) {
+		answer.error = "too many queries in one round";
+		if (answer.status == DNS_UNREACHABLE)
+			answer.status = DNS_TIMEOUT;
+	}
 	finish(query, &answer);
+}
+
+static void
+note_fault(struct dns_query *query, struct dnsfault fault)
+{
+	struct dnsfault *of =
+	    &query->faults[query->tried % query->server_count];
+
+	*of = dnsfault_worse(*of, fault);
 }
 
 /*
@@ -239,8 +253,10 @@ try_server(struct dns_query *query, const struct endpoint *server)
 	int rc =
 	    random_bytes(query->dns->options.random, random, sizeof random);
 
-	if (rc != 0)
+	if (rc != 0) {
+		note_fault(query, (struct dnsfault){DNSFAULT_UNREACHABLE, EIO});
 		return false;
+	}
 	query->lower = query->lower || !first;
 	if (query->lower)
 		memset(random + DNSWIRE_RANDOM_ID, 0,
@@ -248,6 +264,8 @@ try_server(struct dns_query *query, const struct endpoint *server)
 	dnswire_question_mix(&query->question, random);
 	query->question.edns = first && !query->plain;
 	rc = dnsexchange_start(query->exchange, &query->question, server);
+	if (rc != 0)
+		note_fault(query, dnsexchange_fault(query->exchange));
 	return rc == 0;
 }
 
@@ -268,7 +286,7 @@ advance(struct dns_query *query)
 
 	for (; query->tried < turns; next_server(query)) {
 		if (query->dns->left == 0) {
-			query->silent = true;
+			query->spent = true;
 			break;
 		}
 		if (try_server(query, &query->servers[query->tried % count]))
@@ -303,7 +321,8 @@ follow(struct dns_query *query)
 static void
 take_answer(struct dns_query *query, enum dnsexchange_result result)
 {
-	static const struct dns_answer endless = {.status = DNS_BAD};
+	static const struct dns_answer endless = {
+	    .status = DNS_BAD, .error = "CNAME records without an end"};
 	const struct dnswire_answer *got = &query->dns->answer;
 
 	if (query->links + got->links > DNS_MAX_CHAIN) {
@@ -313,7 +332,7 @@ take_answer(struct dns_query *query, enum dnsexchange_result result)
 			advance(query);
 		else
 			finish(query, &endless);
-	} else if (got->status == DNS_OK || query->lower) {
+	} else if (got->status != DNS_NXDOMAIN || query->lower) {
 		succeed(query);
 	} else {
 		/* "No such name" may be about its letter case. */
@@ -337,15 +356,10 @@ on_result(void *arg, enum dnsexchange_result result)
 		advance(query);
 		return;
 	case DNSEXCHANGE_FAILED:
-		query->failed = true;
-		break;
 	case DNSEXCHANGE_BAD:
-		query->bad = true;
-		break;
 	case DNSEXCHANGE_TIMEOUT:
-		query->silent = true;
-		break;
 	case DNSEXCHANGE_UNREACHABLE:
+		note_fault(query, dnsexchange_fault(query->exchange));
 		break;
 	}
 	next_server(query);

@@ -17,6 +17,7 @@
 #define DNS_MAX_NAME    256 /* text with its NUL */
 #define DNS_MAX_RECORDS 128 /* of one answer; more are left out */
 #define DNS_MAX_CHAIN   8   /* CNAME records of one query, over all answers */
+#define DNS_ERROR_MAX   384 /* text with its NUL */
 
 struct random_pool;
 
@@ -42,7 +43,8 @@ struct dns_record {
 
 /*
  * An address that came along with an SRV answer, of one of its own targets.
- * A set of addresses is whole: a server leaves out such a set, not a part.
+ * That all of a target's addresses of a type come along, or none, is assumed:
+ * servers leave out whole sets, but nothing in the answer says so.
  */
 struct dns_glue {
 	enum dns_type type; /* DNS_A or DNS_AAAA */
@@ -59,6 +61,9 @@ struct dns_answer {
 	const struct dns_record *records;
 	size_t glue_count; /* 0 with require_ad: AD does not cover these */
 	const struct dns_glue *glue;
+	/* Of the failures: what each nameserver that was asked did, one line
+	 * without control characters; else "". */
+	const char *error;
 };
 
 /*

@@ -33,6 +33,7 @@ struct dnsexchange {
 	struct event *readable;  /* of UDP; NULL */
 	struct bufferevent *tcp; /* NULL */
 	bool malformed;          /* an answer to the question, but broken */
+	struct dnsfault fault;   /* of the result that is to be reported */
 };
 
 static void stop(struct dnsexchange *x);
@@ -99,6 +100,14 @@ finish(struct dnsexchange *x, enum dnsexchange_result result)
 }
 
 static void
+fail(struct dnsexchange *x, enum dnsexchange_result result,
+    enum dnsfault_kind kind, int code)
+{
+	x->fault = (struct dnsfault){kind, code};
+	finish(x, result);
+}
+
+static void
 arm(struct dnsexchange *x)
 {
 	loop_timer_set(
@@ -155,10 +164,13 @@ weigh(struct dnsexchange *x, enum dnswire_verdict verdict,
 		return true;
 	case DNSWIRE_FAILED:
 		counters->failures++;
+		x->fault =
+		    (struct dnsfault){DNSFAULT_RCODE, x->env.answer->rcode};
 		*result = DNSEXCHANGE_FAILED;
 		return true;
 	case DNSWIRE_UNAUTHENTIC:
 		counters->malformed++;
+		x->fault = (struct dnsfault){DNSFAULT_UNAUTHENTIC, 0};
 		*result = DNSEXCHANGE_BAD;
 		return true;
 	case DNSWIRE_MALFORMED:
@@ -182,9 +194,10 @@ take_tcp(struct dnsexchange *x, const uint8_t *msg, size_t len)
 	enum dnswire_verdict verdict =
 	    dnswire_read(&x->question, msg, len, true, x->env.answer);
 
-	if (!weigh(x, verdict, &result))
-		result = DNSEXCHANGE_BAD;
-	finish(x, result);
+	if (weigh(x, verdict, &result))
+		finish(x, result);
+	else
+		fail(x, DNSEXCHANGE_BAD, DNSFAULT_MALFORMED, 0);
 }
 
 static void
@@ -203,7 +216,7 @@ on_tcp_read(struct bufferevent *tcp, void *arg)
 	if (bytes != NULL)
 		take_tcp(arg, bytes + TCP_HEADER, need);
 	else /* no memory */
-		finish(arg, DNSEXCHANGE_FAILED);
+		fail(arg, DNSEXCHANGE_FAILED, DNSFAULT_TCP, 0);
 }
 
 /* The connection failed or ended before the answer was complete. */
@@ -216,7 +229,7 @@ on_tcp_event(struct bufferevent *tcp, short what, void *arg)
 	if ((what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)) == 0)
 		return;
 	x->env.counters->failures++;
-	finish(x, DNSEXCHANGE_FAILED);
+	fail(x, DNSEXCHANGE_FAILED, DNSFAULT_TCP, 0);
 }
 
 /*
@@ -287,7 +300,7 @@ take_datagram(struct dnsexchange *x, const uint8_t *msg, size_t len)
 		stop_udp(x);
 		if (!start_tcp(x)) {
 			x->env.counters->failures++;
-			finish(x, DNSEXCHANGE_FAILED);
+			fail(x, DNSEXCHANGE_FAILED, DNSFAULT_TCP, 0);
 		}
 		return true;
 	}
@@ -310,7 +323,8 @@ drain(struct dnsexchange *x)
 			return false;
 		if (n < 0) {
 			/* ECONNREFUSED and its like: nobody is there. */
-			finish(x, DNSEXCHANGE_UNREACHABLE);
+			fail(x, DNSEXCHANGE_UNREACHABLE, DNSFAULT_UNREACHABLE,
+			    errno);
 			return true;
 		}
 		if ((size_t)n > sizeof buf)
@@ -338,7 +352,10 @@ on_timeout(void *arg)
 	if (x->fd >= 0 && drain(x))
 		return;
 	x->env.counters->timeouts++;
-	finish(x, x->malformed ? DNSEXCHANGE_BAD : DNSEXCHANGE_TIMEOUT);
+	if (x->malformed)
+		fail(x, DNSEXCHANGE_BAD, DNSFAULT_MALFORMED, 0);
+	else
+		fail(x, DNSEXCHANGE_TIMEOUT, DNSFAULT_SILENT, 0);
 }
 
 /* Opens the socket and sends; what is left over on failure stop() ends. */
@@ -375,7 +392,15 @@ dnsexchange_start(struct dnsexchange *x, const struct dnswire_question *q,
 	x->server = *server;
 	x->malformed = false;
 	rc = start_udp(x);
-	if (rc != 0)
+	if (rc != 0) {
+		x->fault = (struct dnsfault){DNSFAULT_UNREACHABLE, errno};
 		stop(x);
+	}
 	return rc;
+}
+
+struct dnsfault
+dnsexchange_fault(const struct dnsexchange *x)
+{
+	return x->fault;
 }

@@ -8,6 +8,7 @@
 #define DAEMON_IO_DNSEXCHANGE_H
 
 #include "daemon/io/dns.h"
+#include "daemon/io/dnsfault.h"
 #include "daemon/io/dnswire.h"
 
 enum dnsexchange_result {
@@ -50,5 +51,7 @@ void dnsexchange_free(struct dnsexchange *x);
  */
 int dnsexchange_start(struct dnsexchange *x, const struct dnswire_question *q,
     const struct endpoint *server);
+/* Why the last start failed, or its result was none of the first three. */
+struct dnsfault dnsexchange_fault(const struct dnsexchange *x);
 
 #endif

@@ -172,6 +172,7 @@ dnswire_read(const struct dnswire_question *q, const uint8_t *msg, size_t len,
 
 	if (dnsscan_header(msg, len, q->id, q->bytes, q->len, &header) != 0)
 		return DNSWIRE_MISMATCH;
+	out->rcode = header.rcode;
 	verdict = judge_rcode(q, header.rcode);
 	if (verdict != DNSWIRE_ANSWER)
 		return verdict;
@@ -180,6 +181,7 @@ dnswire_read(const struct dnswire_question *q, const uint8_t *msg, size_t len,
 		return tcp ? DNSWIRE_MALFORMED : DNSWIRE_TRUNCATED;
 	if (dnsscan_records(msg, len, &header, &records) != 0)
 		return DNSWIRE_MALFORMED;
+	out->rcode = records.rcode;
 	verdict = judge_rcode(q, records.rcode);
 	if (verdict != DNSWIRE_ANSWER)
 		return verdict;

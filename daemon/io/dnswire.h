@@ -70,6 +70,7 @@ enum dnswire_verdict {
 };
 
 struct dnswire_answer {
+	uint16_t rcode; /* filled in for every verdict but DNSWIRE_MISMATCH */
 	enum dns_status status; /* DNS_OK, DNS_NODATA or DNS_NXDOMAIN */
 	uint32_t ttl;           /* as in struct dns_answer */
 	size_t count;
@@ -83,8 +84,8 @@ struct dnswire_answer {
 };
 
 /*
- * out is filled for DNSWIRE_ANSWER and DNSWIRE_ALIAS only. tcp: TC has no
- * sense there.
+ * out is filled for DNSWIRE_ANSWER and DNSWIRE_ALIAS only, but for its rcode.
+ * tcp: TC has no sense there.
  */
 enum dnswire_verdict dnswire_read(const struct dnswire_question *q,
     const uint8_t *msg, size_t len, bool tcp, struct dnswire_answer *out);

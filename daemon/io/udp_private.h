@@ -27,7 +27,7 @@ struct udp_out {
 	struct udp_token token;
 	union address to;
 	size_t len;
-	bool again; /* it has failed once */
+	uint8_t failures; /* that may have been echoes */
 };
 
 struct udp {

@@ -12,7 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define RETRY_US 1000 /* after ENOBUFS, which no event ends */
+#define RETRY_US   1000 /* after ENOBUFS, which no event ends */
+#define ECHOES_MAX 16   /* of ICMP errors in a row, for one send */
 
 static void
 answer(struct udp *udp, struct udp_token token, int error)
@@ -146,17 +147,19 @@ gather(struct udp *udp)
 /*
  * The first of the batch was not sent. Is that its own error? What ICMP said
  * of an earlier datagram fails the next call too, so it is tried again, until
- * it fails with nothing in the error queue.
+ * it fails with nothing in the error queue. Even then ECONNREFUSED is such an
+ * echo, whose report found no room: a send does not know it by itself.
  */
 static void
 judge(struct udp *udp, int error)
 {
 	struct udp_out *out = udp->batch[0];
+	const uint8_t most = error == ECONNREFUSED ? ECHOES_MAX : 1;
 
-	if (udp_read_errors(udp) == 0 && out->again)
+	if (udp_read_errors(udp) == 0 && out->failures >= most)
 		finish_batch(udp, 1, error);
-	else
-		out->again = true;
+	else if (out->failures < ECHOES_MAX)
+		out->failures++;
 }
 
 /* Returns 0 to go on, or the errno that says to wait. */
@@ -297,7 +300,7 @@ udp_send(struct udp *udp, const struct endpoint *to, const void *bytes,
 	out->expires = expires;
 	out->token = token;
 	out->len = len;
-	out->again = false;
+	out->failures = 0;
 	address_to_sockaddr(to, &out->to);
 	if (len > 0)
 		memcpy(udp->out_bytes[out - udp->outs], bytes, len);

@@ -160,6 +160,17 @@ def test_config_test(lab):
         TRACKERS)
     path = lab.config(good, "good.json")
     same(agent_test(lab, path), (0, "%s: ok\n" % path, ""))
+    forced = lab.config(edited(good, ("tenants", "main", "profile"), "v1"),
+                        "forced.json")
+    same(agent_test(lab, forced), (
+        0, "%s: ok\n" % forced,
+        "rl-agent: warning: config %s: tenants.main.profile: v1, but the "
+        "key's format goes with v2: guards and reports will be ignored if "
+        "that is wrong\n" % forced))
+    empty = os.path.join(lab.path, "empty.json")
+    with open(empty, "w", encoding="ascii") as f:
+        f.write("\n")
+    same(agent_test(lab, empty), (78, "", "rl-agent: %s: is empty\n" % empty))
     secret = lab.keyfile(
         "management", peer.bech32_encode("rl-aes", b"\1" * 60))
     with open(secret, "w", encoding="ascii") as f:

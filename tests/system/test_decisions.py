@@ -141,6 +141,24 @@ def test_oldest_dead(lab):
     same((d["outcome"], d["server_id"]), ("allowed", sandbox.ids()[0]))
 
 
+def test_the_log_of_a_dead_server(lab):
+    """the log tells when one server falls silent and when it is back, once"""
+    sandbox, agent = bring_up(lab, harness.SHORT)
+    oldest = sandbox.ids()[0]
+
+    def lines(answers):
+        agent.check("demo", "--key", "a")
+        return [line for line in agent.err().split("\n") if
+                " server tenant=\"main\" server=%s answers=%s" % (
+                    oldest, answers) in line]
+    sandbox.command("stop 0")
+    line, = poll("the line of its silence", lambda: lines("no"))
+    check("suspect_after is 0" in line and "see rlctl servers" in line, line)
+    sandbox.command("start 0")
+    poll("the line of its return", lambda: lines("yes"))
+    same((len(lines("no")), len(lines("yes"))), (1, 1))
+
+
 def test_lost_datagrams(lab):
     """servers that lose half of what they get: the replay saves the check"""
     sandbox, agent = bring_up(lab, args=("--drop", "0.5", "--seed", "1"))

@@ -6,6 +6,7 @@ far as the wire allows, in its codes and in its words. Each test brings about
 one cause and asks as an operator would.
 """
 
+import json
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ import subprocess
 
 import harness
 import peer
+from fake_agent import SERVERS, FakeAgent
 from harness import check, poll, same
 
 RULES = {
@@ -26,8 +28,8 @@ RULES = {
 TRACKERS = {"backend": {"ttl_ms": 60000, "max_samples": 100,
                         "buffer_size": 32, "min_samples": 3}}
 
-COLUMNS = ("tenant", "#", "server", "address", "state", "sent", "answ",
-           "miss", "p50/p99 ms", "last", "refd", "clock")
+COLUMNS = ("tenant", "#", "server", "address", "state", "sent",
+           "answered", "missed", "p50/p99 ms", "last", "refused", "clock")
 
 
 def document(lab, key, sandbox=None, **tenant):
@@ -143,8 +145,16 @@ def test_a_wrong_key(lab):
              (False, None, 0, None, None), server)
     same(tenant_of(shown)["ever_answered"], False)
     same(tenant_of(shown)["clock"]["stepped_ms"], None)
-    text(agent, "never-answered", "a wrong key, a clock that is off, or",
-         "no ICMP refusal has come", "the kernel")
+    out = text(
+        agent, "never-answered", "a wrong key (key id 7, aes), a clock that is "
+        "off, or nothing gets there or back", "no ICMP refusal has come",
+        "the kernel; next: rlctl key show FILE, timedatectl")
+    check(all(len(line) < 80 for line in out.split("\n\n")[1].split("\n")),
+          out)
+    same(agent.ctl("status", "--json").json()["tenants"][0]["diagnosis"],
+         "never-answered")
+    failed = agent.check("plain")["text"]
+    check(failed.endswith("; see rlctl servers"), failed)
     check(all(c["auth"] > 0 for c in sandbox.counters()), "another reason")
 
 
@@ -160,11 +170,15 @@ def test_a_stopped_server(lab):
     check(server["refused"] > 0 and server["ever_answered"], server)
     same(server["refused_error"], "Connection refused")
     check(server["last_refused_ms"] is not None, server)
-    text(agent, "Connection refused", "main: partial", "2 ok, 1 refused")
+    text(agent, "Connection refused", "main: partial", "2 ok, 1 refused",
+         "the oldest does not: each decision waits 100 ms for it; see "
+         "suspect_after in rl-agent.json(5)")
     sandbox.command("stop 1")
     sandbox.command("stop 2")
     shown = wait_for(agent, "refused", *["refused"] * 3)
-    text(agent, "main: refused, by ICMP, no server listens")
+    out = text(agent, "main: refused, nothing listens at any server's "
+               "address, says ICMP (3 refused)")
+    check("Connection refused" not in out, "each server, too", out)
     for i in range(3):
         sandbox.command("start %d" % i)
     shown = wait_for(agent, "ok", "ok", "ok", "ok")
@@ -181,7 +195,9 @@ def test_servers_that_hang(lab):
     shown = wait_for(agent, "partial", "silent", "ok", "ok")
     check(shown["servers"][0]["missed_rounds"] > 0, shown)
     text(agent, "in a row without its answer",
-         "other servers answer the same requests")
+         "other servers answer the same requests, so this agent's key and "
+         "clock are good for them: it is stopped, its own clock is off, it no "
+         "longer has the key, or nothing gets there or back")
     sandbox.signal(signal.SIGSTOP)
     shown = wait_for(agent, "silent", *["silent"] * 3)
     same(tenant_of(shown)["clock"]["stepped_ms"], 0)
@@ -202,7 +218,9 @@ def test_a_suspected_server(lab):
     sandbox.command("drop 0 1")
     shown = wait_for(agent, "partial", "silent", "ok", "ok")
     same([s["suspected"] for s in shown["servers"]], [True, False, False])
-    out = text(agent, "* suspected: not waited for")
+    out = text(agent, "* suspected: not waited for",
+               "; the oldest is suspected: not waited for")
+    check("each decision waits" not in out, out)
     same([row[4] for row in table(out)], ["silent*", "ok", "ok"], out)
     sandbox.command("drop 0 0")
     shown = wait_for(agent, "ok", "ok", "ok", "ok")
@@ -213,11 +231,48 @@ def test_a_suspected_server(lab):
 def test_slow_servers(lab):
     """answers that come after the horizon: nothing is wrong but their speed"""
     key = lab.keygen("main")
-    sandbox = lab.sandbox(key, "--delay", "700")
+    sandbox = lab.sandbox(key)
+    for delay in (65, 80, 300, 700):
+        for i in range(3):
+            sandbox.command("delay %d %d" % (i, delay))
+        agent = lab.agent(document(lab, key, sandbox, policy={"unit_ms": 20}))
+        for rule in ("plain", None, None):
+            shown = wait_for(agent, "slow", *["slow"] * 3, rule=rule)
+        for server in shown["servers"]:
+            check(server["overdue"] > 0, server)
+        out = " ".join(text(
+            agent, "main: slow, servers answer after the horizon of 60 ms",
+            "raise the policy's unit_ms; see rlctl policy --rtt").split())
+        took, = re.findall(r"\(about (\d+) ms\)", out)
+        check(delay <= int(took), delay, out)
+        check("--rtt %s;" % took in out, out)
+        if "are good" in out:  # both copies are answered, the first counts
+            check(all(s["overdue"] < s["answered"] for s in shown["servers"]),
+                  shown)
+        # Past 160 ms nobody knows what it was the answer to.
+        check("the key and the clock are good" in out or delay > 100 or
+              int(took) > 160, delay, out)
+        if delay > 160:
+            same([s["answered"] for s in shown["servers"]], [0] * 3, shown)
+            check("the operations were forgotten by then" in out, out)
+            check("are good" not in out, out)
+        agent.stop()
+
+
+def test_servers_with_other_ids(lab):
+    """something does come back, then, and it is said what"""
+    key = lab.keygen("main")
+    sandbox = lab.sandbox(key, "--wrong-id", "1")
     agent = lab.agent(document(lab, key, sandbox))
-    shown = wait_for(agent, "slow")
-    check(any(s["overdue"] > 0 for s in shown["servers"]), shown)
-    text(agent, "after the horizon", "the key and the clock are good")
+    wait_for(agent, "never-answered", *["never-answered"] * 3)
+    out = text(agent, "or servers with other ids: ",
+               " datagrams came back from servers that were not asked",
+               "ignored: server ")
+    check("nothing gets there" not in " ".join(out.split()), out)
+    for i in range(1, 3):
+        sandbox.command("wrong-id %d 0" % i)
+    wait_for(agent, "partial", "never-answered", "ok", "ok")
+    text(agent, "it does not have the key, or it has another id: ")
 
 
 def test_clocks_that_differ(lab):
@@ -236,7 +291,11 @@ def test_clocks_that_differ(lab):
     sandbox.command("clock-offset 0 0")
     sandbox.command("clock-offset 1 0")
     shown = wait_for(agent, "ok", "ok", "ok", "clock-off")
-    text(agent, "its clock is ahead of this one by 20 s")
+    text(agent, "its clock is ahead of this one by 20 s",
+         "every server answers (2 ok, 1 clock-off)")
+    sandbox.command("clock-offset 2 60000")
+    wait_for(agent, "partial", "ok", "ok", "silent")
+    text(agent, "its clock was ahead by 20 s when it last answered")
 
 
 def test_a_clock_past_the_tolerance(lab):
@@ -245,7 +304,7 @@ def test_a_clock_past_the_tolerance(lab):
     sandbox = lab.sandbox(key, "--clock-offset", "-60000")
     agent = lab.agent(document(lab, key, sandbox))
     wait_for(agent, "never-answered", *["never-answered"] * 3)
-    text(agent, "a clock that is off")
+    text(agent, "a clock that is off, or nothing gets there")
     check(all(c["stale"] > 0 for c in sandbox.counters()), "another reason")
 
 
@@ -289,7 +348,8 @@ def test_a_clock_that_is_set(lab):
         shown = wait_for(agent, "clock-stepped", *["silent"] * 3)
         stepped = tenant_of(shown)["clock"]["stepped_ms"]
         check(abs(stepped - shift) < 100, stepped, shift)
-        text(agent, "the clock of this host was set " + word)
+        out = text(agent, "the clock of this host was set " + word)
+        check("in a row" not in out, "each server, too", out)
         clock.set(0)
         shown = wait_for(agent, "ok", "ok", "ok", "ok")
         same(tenant_of(shown)["clock"]["stepped_ms"], 0)
@@ -311,7 +371,7 @@ def test_dead_dns(lab):
     same(tenant["discovery"], "unavailable")
     check(tenant["dns_error"] and tenant["dns_failing_ms"] >= 0, tenant)
     text(agent, "main: dns, no server is known: DNS has failed for",
-         tenant["dns_error"], "dns: failing for")
+         tenant["dns_error"], "dns: failing, see above")
 
 
 def test_dns_that_dies_later(lab):
@@ -328,7 +388,8 @@ def test_dns_that_dies_later(lab):
     dns.close()
     shown = wait_for(agent, "dns-stale", "ok", "ok", "ok")
     same(tenant_of(shown)["discovery"], "ready")
-    text(agent, "main: dns-stale", "those that are known are used on")
+    text(agent, "main: dns-stale", "the known ones stay in use",
+         "dns: failing, see above")
     sandbox.signal(signal.SIGSTOP)
     wait_for(agent, "silent", *["silent"] * 3)
     text(agent, "so the servers may have moved")
@@ -350,10 +411,20 @@ def test_a_wrong_profile(lab):
     agent = lab.agent(document(lab, key, sandbox, profile="v1"))
     agent.check("guarded")
     wait_for(agent, "never-answered", *["never-answered"] * 3, rule=None)
-    text(agent, "all operations had guards, so a wrong profile, too",
-         "profile v1 is configured")
+    odd = "; v1 is configured, the key's format says v2"
+    text(agent, "all operations had guards, so it may also be a wrong profile" +
+         odd)
     wait_for(agent, "profile", rule="plain")
-    text(agent, "main: profile, operations without guards are answered")
+    text(agent, "main: profile, operations without guards are answered", odd)
+    agent.check("guarded")
+    wait_for(agent, "profile", *["silent"] * 3, rule=None)
+    agent.stop()
+    # Plain ones first: perhaps silence has begun with the guards.
+    agent = lab.agent(document(lab, key, sandbox, profile="v1"))
+    agent.check("plain")
+    wait_for(agent, "silent", *["silent"] * 3, rule="guarded")
+    text(agent, "; only operations with guards went unanswered (",
+         "), none with guards was ever answered: perhaps the profile" + odd)
 
 
 def test_answers_that_are_invalid(lab):
@@ -386,6 +457,48 @@ def test_no_control_character_reaches_the_terminal(lab):
         out = agent.ctl(what).out
         check("m\u00e4in?31m" in out, out)
         check(not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", out), repr(out))
+
+
+def row(**fields):
+    """A server of the document with the longest fields that agents have."""
+    return dict({
+        "tenant": "main", "server_id": "9223372036854775807", "rank": 0,
+        "addresses": ["203.113.213.210:29292"], "diagnosis": "never-answered",
+        "diagnosis_text": "x", "suspected": True, "sent": 99999,
+        "answered": 99999, "missed_rounds": 9999999, "rtt_p50_us": 12345,
+        "rtt_p99_us": 98765, "last_answer_ms": 99000, "refused": 10000000,
+        "clock_ms": -20000}, **fields)
+
+
+def test_what_the_table_makes_of_any_document(lab):
+    """long ids fit 120 columns, no cut is hidden, no control is printed"""
+    v6 = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535"
+    texts = [json.dumps({"servers": rows, "tenants": []}) for rows in (
+        [row(), row(rank=1), row(rank=2)],
+        [row(server_id="18446744073709551615", tenant="\u00e9" * 127,
+             addresses=[v6, "127.0.0.1:1"])],
+        [row(tenant="a\x1b[2Jb\x9bc", server_id="\r\n", diagnosis="\x07",
+             addresses=["\x1b]0;x"])],
+        [row(tenant="t" * 300, server_id="7" * 255)],
+        [{}, {"addresses": [1]}],
+        [row(clock_ms=-1), row(clock_ms=-49), row(clock_ms=-50),
+         row(clock_ms=0)])]
+    fake = FakeAgent(lab, SERVERS, texts)
+    wide, long, rude, cut, empty, clocks = [
+        lab.ctl("--socket", fake.path, "servers").out for _ in texts]
+    same([line.split()[-1] for line in clocks.split("\n")[1:5]],
+         ["+0.0s", "+0.0s", "-0.1s", "+0.0s"], clocks)
+    for line in wide.split("\n"):
+        check(len(line) <= 120, len(line), wide)
+    same(wide.count("9223372036854775807  203.113.213.210:29292") +
+         wide.count("9223372036854775807 203.113.213.210:29292"), 3, wide)
+    for word in ("18446744073709551615", v6 + " +1", "\u00e9" * 127):
+        check(word in long, word, long)
+    check(not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", rude), repr(rude))
+    check("a?[2Jb?c" in rude, repr(rude))
+    check("t" * 252 + "... " in cut and "7" * 255 in cut, cut)
+    same([line.split() for line in empty.split("\n")[1:3]],
+         [["-"] * len(COLUMNS)] * 2)
 
 
 if __name__ == "__main__":

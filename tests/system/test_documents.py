@@ -162,6 +162,44 @@ def test_the_manual_explains_policy(lab):
          list(fields(agent.ctl("policy", "--json").json())))
 
 
+def log_calls():
+    """Of the sources: event -> (levels, names of fields)."""
+    events = {}
+    folder = os.path.join(TOP, "daemon")
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".c") or name == "log.c":
+            continue
+        text = read(os.path.join("daemon", name))
+        for level, event, rest in re.findall(
+                r'\blog_(error|warning|info|debug)\(\s*"([\w-]+)"(.*?)\);',
+                text, re.S):
+            strings = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', rest))
+            known = events.setdefault(event, (set(), set()))
+            known[0].add(level)
+            known[1].update(re.findall(r"(\w+)=", strings))
+        same(len(re.findall(r"\blog_(?:error|warning|info|debug)\(", text)),
+             len(re.findall(
+                 r'\blog_(?:error|warning|info|debug)\(\s*"[\w-]+",', text)),
+             name + ": an event is no constant word")
+    return events
+
+
+def test_the_manual_explains_the_log(_lab):
+    """rl-agent(8) has each event with its levels and fields, and no others"""
+    events = log_calls()
+    check(len(events) > 10, events)
+    section = section_of("man/rl-agent.8", "LOG")
+    manual = {}
+    for item in section.split("\n.It Ic ")[1:]:
+        words = set(re.findall(r"(?<![=\w])\w+", " ".join(
+            re.findall(r"^\.Sy (.*)$", item, re.M)))) - {"Ns"}
+        manual[item.split("\n")[0]] = words
+    same(sorted(manual), sorted(events))
+    for event, (levels, names) in events.items():
+        # "error" is a level and a field.
+        same(manual[event], levels | names, event)
+
+
 def test_help_names_every_command(lab):
     page = read("man/rlctl.1")
     text = lab.ctl("--help").out
@@ -169,6 +207,43 @@ def test_help_names_every_command(lab):
                     "quit", "key show"):
         check(command in text, "rlctl --help lacks", command)
         check(command.split()[0] in page, "rlctl(1) lacks", command)
+
+
+def test_help_names_every_timeout(lab):
+    """a command that asks an agent takes --timeout, and --help says so"""
+    usage = lab.ctl("--help").out.split("\n\n")[1]
+    entries = re.split(r"\n(?=  \w)", usage)
+    check(len(entries) >= 9, usage)
+    for entry in entries:
+        same("--timeout MS" in entry, not re.match(
+            r" *(key|check --bucket) ", entry), entry)
+
+
+def test_the_programs_refuse_alike(lab):
+    """the same words for the same mistake, whatever the program"""
+    for argv, name, takes in (
+            ([harness.AGENT], "rl-agent", "--config"),
+            ([harness.CTL], "rlctl", "--socket"),
+            ([harness.CTL, "policy"], "rlctl: policy", "--rtt"),
+            ([harness.SANDBOX], "rl-sandbox", "--seed"),
+            ([harness.SANDBOX, "keygen"], "rl-sandbox: keygen", "--auth")):
+        for args, words in (
+                (["--bogus"], "unrecognized option '--bogus'"),
+                (["-x"], "invalid option -- 'x'"),
+                (["--help=x"], "option '--help' doesn't allow an argument"),
+                ([takes], "option '%s' requires an argument" % takes)):
+            done = subprocess.run(
+                argv + args, env=lab.env(), stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                timeout=harness.PATIENCE, check=False)
+            if argv[1:] == ["policy"] and args == ["--help=x"]:
+                continue  # it has no --help of its own
+            same((done.returncode, done.stdout.decode(), done.stderr.decode()),
+                 (harness.USAGE, "", "%s: %s\n" % (name, words)))
+        done = subprocess.run(
+            argv + ["--help"], env=lab.env(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, timeout=harness.PATIENCE, check=True)
+        check(done.stdout.decode().startswith("Usage: rl"), argv)
 
 
 if __name__ == "__main__":

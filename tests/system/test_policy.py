@@ -62,15 +62,19 @@ def test_text(lab):
         "final receive at 40 ms",
         "  final receive: from 40 ms, take the first answer, "
         "give up at 60 ms",
-        "  horizon: 60 ms, the deduplication TTL of its requests",
-        "  key: format 1, deduplication limit 300 ms, slack 240 ms",
+        "  horizon: 60 ms, for which servers are asked to remember its "
+        "requests",
+        "  key: format 1, deduplication limit 300 ms, 240 ms above the "
+        "horizon",
         "  completion delivery: on",
         "  adaptive preference: off",
-        "  estimate: 20000 simulated operations, --rtt 2.5 --loss 0",
-        "    decided: 100 %",
+        "  estimate: 20000 simulated operations, --rtt 2.5 --loss 0 "
+        "--servers 3",
+        "    decided: 100.000 %",
         "    latency of the decided: mean 2.5 ms, p99 2.5 ms",
-        "    decided by the oldest: 100 %",
-        "    decided in round 0: 100 %, round 1: 0 %, final receive: 0 %",
+        "    decided by the oldest: 100.000 %",
+        "    decided in round 0: 100.000 %, round 1: 0.000 %, final receive: "
+        "0.000 %",
         ""])
     same(growing.split("\n"), [
         "tenant growing: 1 server known",
@@ -81,17 +85,21 @@ def test_text(lab):
         "  round 2: send at 40 ms, prefer the oldest until 60 ms, "
         "give up at 90 ms",
         "  final receive: none",
-        "  horizon: 90 ms, the deduplication TTL of its requests",
+        "  horizon: 90 ms, for which servers are asked to remember its "
+        "requests",
         "  key: format unversioned, no deduplication limit",
         "  completion delivery: off",
-        "  adaptive preference: on, after 4 misses in a row",
-        "  estimate: 20000 simulated operations, --rtt 2.5 --loss 0",
-        "    decided: 100 %",
+        "  adaptive preference: on, after 4 misses in a row; not part of "
+        "the estimate",
+        "  estimate: 20000 simulated operations, --rtt 2.5 --loss 0 "
+        "--servers 1",
+        "    decided: 100.000 %",
         "    latency of the decided: mean 2.5 ms, p99 2.5 ms",
         "    request datagrams per decision: 1.00, of them 0.00 completion "
         "delivery",
-        "    decided by the oldest: 100 %",
-        "    decided in round 0: 100 %, round 1: 0 %, round 2: 0 %"])
+        "    decided by the oldest: 100.000 %",
+        "    decided in round 0: 100.000 %, round 1: 0.000 %, round 2: "
+        "0.000 %"])
 
 
 def test_document(lab):
@@ -133,7 +141,7 @@ def test_estimate(lab):
           none["p99_us"], none["requests_per_decision"],
           none["deliveries_per_decision"], none["oldest_share"],
           none["round_shares"]), (0, 0) + (None,) * 6)
-    check("decided: 0 %" in agent.ctl("policy", "main", "--loss", "1").out)
+    check("decided: 0.000 %" in agent.ctl("policy", "main", "--loss", "1").out)
     # One server, three rounds, both ways: 1 - (1 - 0.49)^3 and so on.
     some = estimate(agent, "growing", 1, 0.3)
     fail = 1 - 0.7 ** 2
@@ -146,6 +154,10 @@ def test_estimate(lab):
     same(estimate(agent, "growing", 90.001, 0)["decided"], 0)
     same(estimate(agent, "growing", 90, 0)["decided"], 20000)
     same(estimate(agent, "growing", 0, 0)["mean_us"], 0)
+    # As many servers as it is told, not as it knows.
+    one, = ask(agent, "main", "--servers", "1", "--loss", "0")
+    same((one["servers"], one["estimate"]["servers"]), (3, 1))
+    same(one["estimate"]["requests_per_decision"], 1)
     same(estimate(agent, "main", 1, "1e-2"), estimate(agent, "main", 1, 0.01))
 
 
@@ -174,7 +186,15 @@ def test_no_server(lab):
         text = agent.ctl("policy").out
         check("tenant none: 0 servers known\n" in text, text)
         check("tenant unknown: no server known yet\n" in text, text)
-        same(text.count("  estimate: none, for no server is known\n"), 2)
+        same(text.count(
+            "  estimate: none, for no server is known; give --servers N\n"), 2)
+        # What is to be deployed can be asked for before it is.
+        some = ask(agent, "unknown", "--servers", "3")[0]
+        same((some["servers"], some["estimate"]["servers"]), (None, 3))
+        check(some["estimate"]["decided"] > 0, some)
+        text = agent.ctl("policy", "none", "--servers", "64").out
+        check("tenant none: 0 servers known\n" in text, text)
+        check("--loss 0.01 --servers 64\n" in text, text)
 
 
 def test_usage(lab):
@@ -187,12 +207,16 @@ def test_usage(lab):
                  ("--loss", " 1"), ("--loss", "0,5"), ("--loss",),
                  ("--rtt", "-1"), ("--rtt", "1ms"), ("--rtt", "3600001"),
                  ("--rtt", "1e999"), ("--rtt", "NAN"), ("--rtt",),
-                 ("--timeout", "0"), ("--bogus",)):
+                 ("--servers", "0"), ("--servers", "65"), ("--servers", "x"),
+                 ("--servers",), ("--timeout", "0"), ("--bogus",)):
         result = agent.ctl("policy", *args, expect=USAGE)
         same(result.out, "", result)
         if len(args) == 2 and args[0] != "main":
             check(args[0] in result.err, result)
             check('"%s"' % args[1] in result.err, result)
+    result = agent.ctl("policy", "--loss", "100", expect=USAGE)
+    same(result.err, 'rlctl: --loss: must be a number in 0..1 (1 % is 0.01), '
+         'not "100"\n')
     for args in (("nosuch",), ("nosuch", "--json"), ("",)):
         result = agent.ctl("policy", *args, expect=1)
         same((result.out, result.err),
@@ -267,15 +291,17 @@ def test_refused_policies(lab):
             ({"replay_count": 2, "preference": {"linear": {
                 "initial": 0, "step": 1, "max": 2}}},
              ".preference: must not be longer than the replay_gap of the "
-             "same round"),
+             "same round: in round 2 it is 2 units, but the gap is 1"),
             ({"preference": "first-round", "final_preference_units": 1},
              ".final_preference_units: must be 0 with the first-round "
-             "preference"),
+             "preference: it is 1"),
             ({"replay_gap": {"exponential": {"initial": 3, "factor": 2,
                                              "max": 2}}},
-             ".replay_gap: max must be at least initial"),
+             ".replay_gap.exponential.max: must be at least initial: it is 2, "
+             "but initial is 3"),
             ({"unit_ms": 4294967295},
-             ": its horizon must not be over 4294967295 ms")):
+             ": its horizon of more than 4294967295 ms is over the key's "
+             "deduplication limit of 300 ms")):
         path = lab.config(lab.document({"main": {
             "key": {"file": key}, "policy": policy, "servers": HERE}}))
         done = subprocess.run(

@@ -10,6 +10,9 @@
 
 #include "tests/unit/config_edit.h"
 
+#define TENANT_DNS(name, dns)                                                 \
+	"{\"tenants\":{\"t\":{\"key\":" ENV(name) ",\"dns\":{\"name\":\"" dns \
+						  "\"}}}}"
 #define TENANT(name) "{\"tenants\":{\"t\":{\"key\":" ENV(name) "}}"
 
 static void
@@ -38,11 +41,15 @@ fails_at(const char *text, const char *where)
 
 START_TEST(test_what_is_not_json)
 {
-	fails_at("", "t.json:1:0: ");
+	fails("", "t.json: is empty");
+	fails(" \r\n\t", "t.json: is empty");
+	fails("null", "t.json:1:4: '{' expected");
 	fails_at("{\n  \"log\": {},\n  \"log\": {}\n}",
-	    "t.json:3:7: duplicate object key");
+	    "t.json:3:7: duplicate object key \"log\"");
+	fails_at("{\"a\\\"b\":1,\"a\\\"b\":2}",
+	    "t.json:1:16: duplicate object key \"a\\\"b\"");
 	fails_at("{\"tenants\":{\"a\":{\"key\":{\"env\":\"A\",\"env\":1}}}}",
-	    "t.json:1:39: duplicate object key");
+	    "t.json:1:39: duplicate object key \"env\"");
 	fails_at("{\n // secret\n}", "t.json:2:2: ");
 	fails_at("{\"log\": \"a\" \"secret\"}", "t.json:1:20: ");
 	fails_at("{\"log\": {},}", "t.json:1:12: ");
@@ -51,6 +58,33 @@ START_TEST(test_what_is_not_json)
 	fails_at("{\"a\": \"\\u0000\"}", "t.json:1:");
 	fails_at("{\"a\": \"\xff\"}", "t.json:1:");
 	fails("[]", "t.json: must be an object");
+}
+END_TEST
+
+/* A key that was taken for a name, and more text than a line has room for. */
+START_TEST(test_what_is_shown_of_a_value)
+{
+	char text[512], name[200], want[400];
+
+	memset(name, 'n', sizeof(name));
+	name[199] = '\0';
+	snprintf(text, sizeof(text), TENANT_DNS("RATELIMITLY_AUTH_KEY", "_%s"),
+	    name);
+	snprintf(want, sizeof(want),
+	    "t.json: tenants.t.dns.name: must be a DNS name, not \"_%.63s...\"",
+	    name);
+	fails(text, want);
+	fails(TENANT_DNS("RATELIMITLY_AUTH_KEY", "rl-aes1qqsecret secret"),
+	    "t.json: tenants.t.dns.name: must be a DNS name, not "
+	    "\"rl-aes1... secret\"");
+	fails(TENANT_DNS("RATELIMITLY_AUTH_KEY", "a\\u001b[1m"),
+	    "t.json: tenants.t.dns.name: must be a DNS name, not \"a?[1m\"");
+	memset(name, 'k', 100);
+	name[100] = '\0';
+	snprintf(text, sizeof(text), "{\"%s\":1,\"%s\":2}", name, name);
+	snprintf(want, sizeof(want),
+	    "t.json:1:208: duplicate object key \"%.64s...\"", name);
+	fails(text, want);
 }
 END_TEST
 
@@ -279,12 +313,13 @@ START_TEST(test_environment)
 	ENVIRONMENT("environment: variable RATELIMITLY_AUTH_KEY: not a Bech32 "
 		    "key (case, character or checksum)",
 	    "x" KEY_V1, NULL, NULL, NULL);
-	ENVIRONMENT("environment: RATELIMITLY_TENANT: must be a DNS name",
+	ENVIRONMENT("environment: RATELIMITLY_TENANT: must be a DNS name, not "
+		    "\"a b\"",
 	    KEY_V1, "a b", NULL, NULL);
 	ENVIRONMENT("environment: RATELIMITLY_TENANT: is not text in UTF-8",
 	    KEY_V1, "\xff", NULL, NULL);
 	ENVIRONMENT("environment: RATELIMITLY_NAMESERVERS[1]: must be "
-		    "ADDRESS, ADDRESS:PORT or [V6]:PORT",
+		    "ADDRESS, ADDRESS:PORT or [V6]:PORT, not \"x\"",
 	    KEY_V1, NULL, "192.0.2.1,x", NULL);
 	ENVIRONMENT("environment: RL_AGENT_SOCKET: must be the absolute path "
 		    "of a file",
@@ -389,6 +424,7 @@ main(void)
 	tcase_add_unchecked_fixture(tc, fixture_keys, NULL);
 	tcase_add_test(tc, test_what_is_not_json);
 	tcase_add_test(tc, test_reading);
+	tcase_add_test(tc, test_what_is_shown_of_a_value);
 	tcase_add_test(tc, test_what_the_key_refuses_is_a_warning);
 	tcase_add_test(tc, test_what_a_datagram_refuses_is_a_warning);
 	tcase_add_test(tc, test_equal_hashes);

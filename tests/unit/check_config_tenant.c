@@ -55,7 +55,7 @@ START_TEST(test_tenants)
 		"tenants.other.servers[0].address: is missing"},
 	    {"tenants.other.servers.0.address", "\"192.0.2.1\"",
 		"tenants.other.servers[0].address: must be ADDRESS:PORT or "
-		"[V6]:PORT"},
+		"[V6]:PORT, not \"192.0.2.1\""},
 	    {"tenants.other.servers.0.port", "1",
 		"tenants.other.servers[0].port: unknown key"},
 	    {"tenants.other.servers",
@@ -79,13 +79,17 @@ START_TEST(test_dns)
 	    {"tenants.main.dns.name", "\"c-1.p0.example\"", NULL},
 	    {"tenants.main.dns.name", "\"c-1.p0.example.\"", NULL},
 	    {"tenants.main.dns.name", "\"\"",
-		"tenants.main.dns.name: must be a DNS name"},
+		"tenants.main.dns.name: must be a DNS name, not "
+		"\"\""},
 	    {"tenants.main.dns.name", "\"a..b\"",
-		"tenants.main.dns.name: must be a DNS name"},
+		"tenants.main.dns.name: must be a DNS name, not "
+		"\"a..b\""},
 	    {"tenants.main.dns.name", "\".\"",
-		"tenants.main.dns.name: must be a DNS name"},
+		"tenants.main.dns.name: must be a DNS name, not "
+		"\".\""},
 	    {"tenants.main.dns.name", "\"a b\"",
-		"tenants.main.dns.name: must be a DNS name"},
+		"tenants.main.dns.name: must be a DNS name, not "
+		"\"a b\""},
 	    {"tenants.main.dns.name", "4",
 		"tenants.main.dns.name: must be a string"},
 	    RANGE("tenants.main.dns.refresh_ms", "tenants.main.dns.refresh_ms",
@@ -103,7 +107,7 @@ START_TEST(test_dns)
 		NULL},
 	    {"tenants.main.dns.nameservers", "[\"192.0.2.1\",\"ns.example\"]",
 		"tenants.main.dns.nameservers[1]: must be ADDRESS, "
-		"ADDRESS:PORT or [V6]:PORT"},
+		"ADDRESS:PORT or [V6]:PORT, not \"ns.example\""},
 	    {"tenants.main.dns.nameservers", "[53]",
 		"tenants.main.dns.nameservers[0]: must be a string"},
 	    {"tenants.main.dns.nameservers",
@@ -121,6 +125,9 @@ END_TEST
 
 #define P        "tenants.main.policy"
 #define TOO_LONG "must not be longer than the replay_gap of the same round"
+#define OVERFLOW                                                      \
+	": its horizon of more than 4294967295 ms is over the key's " \
+	"deduplication limit of 300 ms"
 
 START_TEST(test_policy)
 {
@@ -130,8 +137,7 @@ START_TEST(test_policy)
 		P ": its horizon of 303 ms is over the key's deduplication "
 		  "limit of 300 ms"},
 	    {P ".unit_ms", "0", P ".unit_ms: " U32_RANGE "0"},
-	    {P ".unit_ms", "4294967295",
-		P ": its horizon must not be over 4294967295 ms"},
+	    {P ".unit_ms", "4294967295", P OVERFLOW},
 	    {P ".replay_count", "0", NULL},
 	    {P ".replay_count", "32", P ".replay_count: must be 0..31, not 32"},
 	    {P ".replay_gap", "{\"fixed\":2}", NULL},
@@ -152,10 +158,12 @@ START_TEST(test_policy)
 		P ".replay_gap.linear.factor: unknown key"},
 	    {P ".replay_gap",
 		"{\"linear\":{\"initial\":3,\"step\":1,\"max\":2}}",
-		P ".replay_gap: max must be at least initial"},
+		P
+		".replay_gap.linear.max: must be at least initial: it is 2, but initial is 3"},
 	    {P ".replay_gap",
 		"{\"exponential\":{\"initial\":3,\"factor\":1,\"max\":2}}",
-		P ".replay_gap: max must be at least initial"},
+		P
+		".replay_gap.exponential.max: must be at least initial: it is 2, but initial is 3"},
 	    {P ".replay_gap",
 		"{\"linear\":{\"initial\":1,\"step\":1,\"max\":0}}",
 		P ".replay_gap.linear.max: " U32_RANGE "0"},
@@ -183,9 +191,12 @@ START_TEST(test_policy)
 	    {P ".preference", "\"first-round\"", NULL},
 	    {P ".preference", "\"last-round\"",
 		P ".preference: must be \"first-round\" or a schedule object"},
-	    {P ".preference", "{\"fixed\":2}", P ".preference: " TOO_LONG},
+	    {P ".preference", "{\"fixed\":2}",
+		P ".preference: " TOO_LONG
+		  ": in round 0 it is 2 units, but the gap is 1"},
 	    {P ".preference", "{\"fixed\":4294967295}",
-		P ".preference: " TOO_LONG},
+		P ".preference: " TOO_LONG
+		  ": in round 0 it is 4294967295 units, but the gap is 1"},
 	    {P ".preference",
 		"{\"linear\":{\"initial\":0,\"step\":0,\"max\":0}}", NULL},
 	    {P ".preference",
@@ -193,10 +204,12 @@ START_TEST(test_policy)
 		NULL},
 	    {P ".preference",
 		"{\"linear\":{\"initial\":2,\"step\":0,\"max\":1}}",
-		P ".preference: max must be at least initial"},
+		P
+		".preference.linear.max: must be at least initial: it is 1, but initial is 2"},
 	    {P ".preference",
 		"{\"exponential\":{\"initial\":2,\"factor\":1,\"max\":1}}",
-		P ".preference: max must be at least initial"},
+		P
+		".preference.exponential.max: must be at least initial: it is 1, but initial is 2"},
 	    {P ".preference",
 		"{\"exponential\":{\"initial\":1,\"factor\":0,\"max\":1}}",
 		P ".preference.exponential.factor: " U32_RANGE "0"},
@@ -212,7 +225,7 @@ START_TEST(test_policy)
 	    {P ".final_preference_units", "1", NULL},
 	    {P ".final_preference_units", "2",
 		P ".final_preference_units: must be 0 to "
-		  "final_receive_units"},
+		  "final_receive_units: it is 2, but final_receive_units is 1"},
 	    BOOLEAN(P ".completion_delivery", P ".completion_delivery"),
 	    {P ".suspect_after", "0", NULL},
 	    {P ".suspect_after", "4294967295", NULL},
@@ -232,7 +245,8 @@ START_TEST(test_policies)
 	    {P,
 		"{\"replay_count\":2,\"preference\":{\"linear\":{"
 		"\"initial\":0,\"step\":1,\"max\":2}}}",
-		P ".preference: " TOO_LONG},
+		P ".preference: " TOO_LONG
+		  ": in round 2 it is 2 units, but the gap is 1"},
 	    {P,
 		"{\"replay_count\":1,\"preference\":{\"linear\":{"
 		"\"initial\":0,\"step\":1,\"max\":2}}}",
@@ -242,7 +256,8 @@ START_TEST(test_policies)
 		"\"initial\":2,\"factor\":2,\"max\":3}},"
 		"\"preference\":{\"exponential\":{\"initial\":1,"
 		"\"factor\":2,\"max\":4}}}",
-		P ".preference: " TOO_LONG},
+		P ".preference: " TOO_LONG
+		  ": in round 2 it is 4 units, but the gap is 3"},
 	    {P,
 		"{\"replay_count\":2,\"replay_gap\":{\"exponential\":{"
 		"\"initial\":2,\"factor\":2,\"max\":3}},"
@@ -267,10 +282,10 @@ START_TEST(test_policies)
 		"{\"preference\":\"first-round\","
 		"\"final_preference_units\":1}",
 		P ".final_preference_units: must be 0 with the first-round "
-		  "preference"},
+		  "preference: it is 1"},
 	    {P, "{\"final_receive_units\":0,\"final_preference_units\":1}",
 		P ".final_preference_units: must be 0 to "
-		  "final_receive_units"},
+		  "final_receive_units: it is 1, but final_receive_units is 0"},
 	    /* 20 (1 + 2 + 4 + 7) + 20 is 300; a unit more is not. */
 	    {P,
 		"{\"replay_count\":3,\"replay_gap\":{\"exponential\":{"
@@ -294,21 +309,21 @@ START_TEST(test_policies)
 	    {P,
 		"{\"unit_ms\":1,\"replay_count\":0,"
 		"\"final_receive_units\":4294967295}",
-		P ": its horizon must not be over 4294967295 ms"},
+		P OVERFLOW},
 	    {P,
 		"{\"unit_ms\":4294967295,\"replay_count\":31,"
 		"\"replay_gap\":{\"fixed\":4294967295},"
 		"\"final_receive_units\":4294967295}",
-		P ": its horizon must not be over 4294967295 ms"},
+		P OVERFLOW},
 	    {P,
 		"{\"unit_ms\":65536,\"replay_count\":0,"
 		"\"replay_gap\":{\"fixed\":65536}}",
-		P ": its horizon must not be over 4294967295 ms"},
+		P OVERFLOW},
 	    {P,
 		"{\"unit_ms\":1,\"replay_count\":31,"
 		"\"replay_gap\":{\"exponential\":{\"initial\":1,"
 		"\"factor\":4294967295,\"max\":4294967295}}}",
-		P ": its horizon must not be over 4294967295 ms"},
+		P OVERFLOW},
 	    {P, "null", P ": must be an object"},
 	};
 
@@ -340,6 +355,13 @@ START_TEST(test_a_key_without_a_limit)
 	ck_assert_uint_eq(c->tenants[0].plan.ttl_ms, UINT32_MAX);
 	ck_assert_uint_eq(config_max_horizon_ms(c), UINT32_MAX);
 	config_unref(c);
+	ck_assert_ptr_null(fixture_parse(
+	    "{\"tenants\":{\"t\":{\"key\":" ENV(
+		"RLA_TEST_ENDLESS") ",\"policy\":{\"unit_ms\":4294967295}}}}",
+	    err));
+	ck_assert_str_eq(err,
+	    "t.json: tenants.t.policy: its horizon of more than 4294967295 ms "
+	    "is over the protocol's limit of 4294967295 ms");
 }
 END_TEST
 
@@ -360,6 +382,10 @@ START_TEST(test_what_the_key_resolves)
 	const struct config_tenant *t;
 
 	ck_assert_msg(c != NULL, "%s", err);
+	ck_assert_uint_eq(c->warning_count, 1);
+	ck_assert_str_eq(c->warnings[0],
+	    "t.json: tenants.forced.profile: v1, but the key's format goes "
+	    "with v2: guards and reports will be ignored if that is wrong");
 	t = config_tenant(c, "aes", 3);
 	ck_assert_int_eq(t->profile, PROFILE_V1);
 	ck_assert(!t->strict_source);

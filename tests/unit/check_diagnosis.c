@@ -28,6 +28,9 @@ setup(void)
 	facts = (struct diagnosis_facts){
 	    .now = NOW,
 	    .horizon_us = HORIZON,
+	    .prefer_us = MS(20),
+	    .key_id = 7,
+	    .auth = "aes",
 	    .peers = &ps,
 	    .discovery = DISCOVERY_READY,
 	    .dns_error = "",
@@ -50,6 +53,18 @@ answers(uint32_t i, int64_t ago)
 	peers_answered(&ps, 101 + i, &a);
 }
 
+/* Answered what was asked sent ago, past the horizon. */
+static void
+answers_late(uint32_t i, int64_t ago, int64_t took)
+{
+	const struct peer_answer a = {
+	    .now = NOW - ago, .sent_at = NOW - ago - took, .overdue = true};
+
+	peer_sent(&ps.list[i], a.sent_at);
+	peers_answered(&ps, 101 + i, &a);
+	peer_unanswered(&ps.list[i], a.sent_at);
+}
+
 /* Left so many operations unanswered, since so long. */
 static void
 ignores(uint32_t i, uint32_t operations, int64_t since)
@@ -64,7 +79,7 @@ static void
 apart(uint32_t i, int64_t offset_ms)
 {
 	ps.list[i].clock = (struct peer_clock){
-	    .known = true, .offset_ms = offset_ms, .within_ms = 4, .at = NOW};
+	    .known = true, .offset_ms = offset_ms, .within_ms = 4};
 }
 
 static void
@@ -174,6 +189,7 @@ START_TEST(a_slow_server)
 	ignores(0, 2, S(2));
 	peers_answered(&ps, 101, &late);
 	server(0, DIAGNOSIS_SLOW, "1 answer came after the horizon of 300 ms");
+	server(0, DIAGNOSIS_SLOW, "1.0 s ago, after about 1000 ms");
 	peers_heard(&ps, 101, NOW - MS(900));
 	server(0, DIAGNOSIS_SLOW, "2 answers");
 	/* Until it has had the time to answer late again. */
@@ -199,7 +215,14 @@ START_TEST(a_server_that_never_answered)
 	server(0, DIAGNOSIS_NEVER, "no other server answers either");
 	server(0, DIAGNOSIS_NEVER, "no ICMP refusal");
 	answers(1, S(1));
-	server(0, DIAGNOSIS_NEVER, "other servers answer the same requests");
+	server(0, DIAGNOSIS_NEVER,
+	    "other servers answer the same requests, so this agent's key and "
+	    "clock are good for them: it is stopped, its own clock is off, it "
+	    "does not have the key, or nothing gets there or back");
+	facts.strangers = 18;
+	server(0, DIAGNOSIS_NEVER,
+	    "it does not have the key, or it has another id: 18 datagrams came "
+	    "back from servers that were not asked");
 	ps.count = 1;
 	server(0, DIAGNOSIS_NEVER, "");
 	ck_assert_ptr_null(strstr(d.text, "other server"));
@@ -216,6 +239,15 @@ START_TEST(a_server_that_went_silent)
 	server(0, DIAGNOSIS_SILENT, "no other server answers either");
 	answers(1, S(1));
 	server(0, DIAGNOSIS_SILENT, "other servers answer");
+	server(0, DIAGNOSIS_SILENT, "it no longer has the key, or nothing");
+	ck_assert_ptr_null(strstr(d.text, "its clock was"));
+	apart(0, 20000);
+	server(0, DIAGNOSIS_SILENT,
+	    "; its clock was ahead by 20 s when it last answered");
+	apart(0, -20000);
+	server(0, DIAGNOSIS_SILENT, "its clock was behind by 20 s when");
+	apart(0, 999);
+	server(0, DIAGNOSIS_SILENT, "its clock was in step when");
 	answers(0, 0);
 	server(0, DIAGNOSIS_OK, "");
 }
@@ -228,6 +260,8 @@ START_TEST(a_server_whose_clock_is_off)
 	server(0, DIAGNOSIS_OK, "");
 	apart(0, DIAGNOSIS_CLOCK_MS + 1);
 	server(0, DIAGNOSIS_CLOCK_OFF, "ahead of this one by 1.0 s");
+	ck_assert_str_eq(
+	    d.text, "answers; its clock is ahead of this one by 1.0 s");
 	/* Its clock may be ahead of its stamp by the time that it took. */
 	apart(0, -DIAGNOSIS_CLOCK_MS - 4);
 	server(0, DIAGNOSIS_OK, "");
@@ -257,7 +291,7 @@ START_TEST(nothing_to_judge_by)
 {
 	tenant(DIAGNOSIS_UNASKED, "");
 	peer_sent(&ps.list[0], NOW);
-	tenant(DIAGNOSIS_WAITING, "");
+	tenant(DIAGNOSIS_WAITING, "no answer yet; ask again in a second");
 	ignores(0, 1, S(1));
 	tenant(DIAGNOSIS_NEVER, "");
 }
@@ -273,7 +307,8 @@ START_TEST(all_of_one_kind)
 		ignores(i, 1, S(2));
 		peer_refused(&ps.list[i], ECONNREFUSED, NOW);
 	}
-	tenant(DIAGNOSIS_REFUSED, "3 refused");
+	tenant(DIAGNOSIS_REFUSED,
+	    "nothing listens at any server's address, says ICMP (3 refused)");
 	for (uint32_t i = 0; i < 3; i++)
 		peer_refused(&ps.list[i], ENETUNREACH, NOW);
 	tenant(DIAGNOSIS_UNREACHABLE, "3 unreachable");
@@ -297,7 +332,32 @@ START_TEST(answers_too_late)
 {
 	ignores(0, 1, S(2));
 	peers_heard(&ps, 101, NOW - S(1));
-	tenant(DIAGNOSIS_SLOW, "after the horizon");
+	/* Nobody knows any more what that was the answer to. */
+	tenant(DIAGNOSIS_SLOW,
+	    "servers answer after the horizon of 300 ms (about 1000 ms): raise "
+	    "the policy's unit_ms; see rlctl policy --rtt 1000; the operations "
+	    "were forgotten by then, so old answers that are played again");
+	tenant(DIAGNOSIS_SLOW, "(2 unasked, 1 slow)");
+	tenant_says_not("are good");
+	ps.list[0].late_us = 0;
+	tenant(DIAGNOSIS_SLOW, "300 ms: raise the policy's unit_ms; see rlctl "
+			       "policy --rtt MS;");
+	/* These are known to be answers, and no copies of them. */
+	for (uint32_t i = 0; i < 3; i++)
+		answers_late(i, S(1), MS(320 + 10 * i) - 1);
+	tenant(DIAGNOSIS_SLOW,
+	    "(about 330 ms): raise the policy's unit_ms; see rlctl policy "
+	    "--rtt 330; the key and the clock are good");
+	tenant_says_not("slow)");
+	tenant_says_not("forgotten");
+	/* The key was good for an answer in time; that was before. */
+	for (uint32_t i = 0; i < 3; i++) {
+		answers(i, MS(900));
+		ignores(i, 1, MS(800));
+		peers_heard(&ps, 101 + i, NOW - MS(100));
+	}
+	tenant(DIAGNOSIS_SLOW, "forgotten");
+	tenant_says_not("are good");
 }
 END_TEST
 
@@ -305,18 +365,24 @@ START_TEST(never_an_answer)
 {
 	for (uint32_t i = 0; i < 3; i++)
 		ignores(i, 4, S(60));
-	tenant(DIAGNOSIS_NEVER, "a wrong key, a clock that is off, or nothing");
+	tenant(DIAGNOSIS_NEVER, "(3 never-answered): a wrong key (key id 7, "
+				"aes), a clock that is off, or nothing gets");
+	tenant(DIAGNOSIS_NEVER, "; next: rlctl key show FILE, timedatectl");
+	facts.strangers = 1;
+	tenant(DIAGNOSIS_NEVER, "or servers with other ids: 1 datagram came "
+				"back from servers that were not asked");
+	tenant_says_not("nothing gets there");
+	facts.strangers = 0;
 	tenant(DIAGNOSIS_NEVER, "no ICMP refusal has come");
-	tenant(DIAGNOSIS_NEVER, "against the clock: the kernel says");
+	tenant(DIAGNOSIS_NEVER, "; clock: synchronised, says the kernel");
 	tenant_says_not("profile");
 	tenant_says_not("DNS");
 	facts.sync = CLOCK_UNSYNCHRONISED;
-	tenant(
-	    DIAGNOSIS_NEVER, "for the clock: the kernel says that it is not");
+	tenant(DIAGNOSIS_NEVER, "; clock: not synchronised, says the kernel");
 	facts.sync = CLOCK_SYNC_UNKNOWN;
 	tenant(DIAGNOSIS_NEVER, "the kernel does not say");
 	facts.odd_profile = "v2";
-	tenant(DIAGNOSIS_NEVER, "profile v2 is configured");
+	tenant(DIAGNOSIS_NEVER, "; v2 is configured, the key's format says v1");
 	peer_refused(&ps.list[0], ECONNREFUSED, NOW);
 	tenant(DIAGNOSIS_NEVER, "ICMP errors came from 1 of 3");
 	peers_operation(&ps, true, false, NOW);
@@ -362,9 +428,11 @@ START_TEST(silent_now)
 	tenant(DIAGNOSIS_SILENT, "no ICMP refusal has come");
 	tenant_says_not("ahead of");
 	apart(0, 29000);
+	apart(1, 29000);
 	tenant(
 	    DIAGNOSIS_SILENT, "clocks of most were ahead of this one by 29 s");
 	ps.list[0].clock.known = false;
+	tenant_says_not("ahead of");
 	tenant(DIAGNOSIS_SILENT, "last answer 60 s ago");
 	facts.dns_error = "SERVFAIL";
 	facts.dns_failing_since = NOW - S(70);
@@ -385,12 +453,22 @@ START_TEST(only_guards_are_unanswered)
 	}
 	peers_operation(&ps, false, true, NOW - S(9));
 	peers_operation(&ps, true, false, NOW - S(8));
-	tenant(DIAGNOSIS_SILENT, ""); /* perhaps silence has begun just then */
+	peers_operation(&ps, true, false, NOW - S(8));
+	/* Perhaps silence has begun just then. */
+	tenant(DIAGNOSIS_SILENT,
+	    "; only operations with guards went unanswered (2), none with "
+	    "guards was ever answered: perhaps the profile");
+	tenant_says_not("is configured");
+	facts.odd_profile = "v2";
+	tenant(DIAGNOSIS_SILENT,
+	    "perhaps the profile; v2 is configured, the key's format says v1");
+	facts.odd_profile = NULL;
 	peers_operation(&ps, false, true, NOW - S(7));
 	tenant(DIAGNOSIS_PROFILE, "without guards are answered (2)");
 	tenant_says_not("is configured");
 	facts.odd_profile = "v1";
-	tenant(DIAGNOSIS_PROFILE, "profile v1 is configured");
+	tenant(
+	    DIAGNOSIS_PROFILE, "; v1 is configured, the key's format says v2");
 	for (uint32_t i = 0; i < 3; i++)
 		answers(i, S(7));
 	tenant(DIAGNOSIS_PROFILE, "");
@@ -398,6 +476,9 @@ START_TEST(only_guards_are_unanswered)
 	for (uint32_t i = 0; i < 3; i++)
 		ignores(i, 1, S(6));
 	tenant(DIAGNOSIS_SILENT, "");
+	tenant_says_not("perhaps the profile");
+	facts.strangers = 2;
+	tenant(DIAGNOSIS_SILENT, "; 2 datagrams came back from servers that");
 	peers_operation(&ps, false, true, NOW - S(5));
 	peers_operation(&ps, true, true, NOW - S(4));
 	for (uint32_t i = 0; i < 3; i++)
@@ -409,11 +490,38 @@ END_TEST
 START_TEST(some_are_not_well)
 {
 	answers(0, S(1));
-	tenant(DIAGNOSIS_OK, "1 ok, 2 unasked");
+	tenant(DIAGNOSIS_OK,
+	    "every server that was asked answers (1 ok, 2 unasked)");
 	ignores(1, 1, S(1));
 	tenant(DIAGNOSIS_PARTIAL, "1 ok, 1 unasked, 1 never-answered");
+	tenant_says_not("oldest");
 	facts.dns_error = "timeout";
 	tenant(DIAGNOSIS_PARTIAL, "");
+}
+END_TEST
+
+/* Then decisions are slower than they need to be. */
+START_TEST(the_oldest_is_waited_for)
+{
+	ignores(0, 1, S(2));
+	answers(1, S(1));
+	answers(2, S(1));
+	tenant(DIAGNOSIS_PARTIAL,
+	    "not all servers answer (2 ok, 1 never-answered); the oldest does "
+	    "not: each decision waits 20 ms for it; see suspect_after in "
+	    "rl-agent.json(5)");
+	facts.prefer_us = 0;
+	tenant_says_not("oldest");
+	facts.prefer_us = MS(20);
+	facts.suspect_after = 1;
+	tenant(DIAGNOSIS_PARTIAL, "waits 20 ms for it until it is suspected");
+	ck_assert(suspect_missed(&ps.list[0].suspect, 1, NOW));
+	tenant(DIAGNOSIS_PARTIAL, "; the oldest is suspected: not waited for");
+	tenant_says_not("each decision waits");
+	ignores(1, 1, S(0));
+	tenant(DIAGNOSIS_PARTIAL,
+	    "not waited for; server 102 is the oldest of the others: each "
+	    "decision waits 20 ms for it until");
 }
 END_TEST
 
@@ -422,13 +530,15 @@ START_TEST(clocks_differ)
 	for (uint32_t i = 0; i < 3; i++)
 		answers(i, S(1));
 	apart(0, 20000);
-	tenant(DIAGNOSIS_CLOCK_OFF, "1 of 1 servers are ahead of this one");
-	tenant(DIAGNOSIS_CLOCK_OFF, "one of the two");
+	/* The others repeat the request's stamp, or are in step. */
+	tenant(DIAGNOSIS_OK, "every server answers (2 ok, 1 clock-off)");
 	apart(1, 0);
-	tenant(DIAGNOSIS_OK, ""); /* one of two: theirs as well as ours */
 	apart(2, 20500);
 	tenant(DIAGNOSIS_CLOCK_OFF, "2 of 3 servers are ahead of this one");
 	tenant(DIAGNOSIS_CLOCK_OFF, "by 20 s");
+	ps.list[1].clock.known = false;
+	tenant(DIAGNOSIS_CLOCK_OFF, "2 of 3 servers are ahead of this one");
+	apart(1, 0);
 	apart(2, -20500);
 	tenant(DIAGNOSIS_OK, "");
 	apart(0, -20000);
@@ -436,6 +546,13 @@ START_TEST(clocks_differ)
 	tenant(DIAGNOSIS_CLOCK_OFF, "3 of 3 servers are behind");
 	ignores(0, 1, S(0));
 	tenant(DIAGNOSIS_PARTIAL, "");
+	setup();
+	answers(0, S(1));
+	apart(0, 20000);
+	tenant(DIAGNOSIS_CLOCK_OFF, "1 of 1 servers are ahead of this one");
+	tenant(DIAGNOSIS_CLOCK_OFF, "one of the two");
+	answers(1, S(1)); /* one of two: theirs as well as ours */
+	tenant(DIAGNOSIS_OK, "");
 }
 END_TEST
 
@@ -521,6 +638,7 @@ main(void)
 	tcase_add_test(tc, silent_now);
 	tcase_add_test(tc, only_guards_are_unanswered);
 	tcase_add_test(tc, some_are_not_well);
+	tcase_add_test(tc, the_oldest_is_waited_for);
 	tcase_add_test(tc, clocks_differ);
 	tcase_add_test(tc, stale_servers);
 	tcase_add_test(tc, words_are_one_clean_line);

@@ -33,6 +33,7 @@ START_TEST(closed_ports_everywhere)
 	options.nameserver_count = 1;
 	endpoints[0] = closed_port();
 	resolve(DNS_UNREACHABLE);
+	expect_error("Connection refused", NULL);
 	ck_assert_uint_eq(dns_counters(dns)->timeouts, 0);
 }
 END_TEST
@@ -66,6 +67,7 @@ START_TEST(broken_answers_only)
 	PLAY(1, BROKEN_RR);
 	options.timeout_ms = 30;
 	resolve(DNS_BAD);
+	expect_error("malformed answer", "malformed answer");
 	ck_assert_uint_eq(dns_counters(dns)->malformed, 4);
 	ck_assert_uint_eq(dns_counters(dns)->answers, 0);
 }
@@ -98,6 +100,15 @@ START_TEST(tcp_breaks_off)
 	resolve(DNS_OK);
 	expect_from(2);
 	ck_assert_uint_eq(dns_counters(dns)->failures, 1);
+}
+END_TEST
+
+START_TEST(tcp_faults_are_told)
+{
+	PLAY(0, TC_BROKEN);
+	PLAY(1, TC_WRONG_ID);
+	resolve(DNS_REFUSED);
+	expect_error("TCP connection failed", "malformed answer");
 }
 END_TEST
 
@@ -163,6 +174,7 @@ main(void)
 	tcase_add_test(tc, truncated_then_tcp);
 	tcase_add_test(tc, many_records_over_tcp);
 	tcase_add_test(tc, tcp_breaks_off);
+	tcase_add_test(tc, tcp_faults_are_told);
 	tcase_add_test(tc, tcp_stalls);
 	tcase_add_test(tc, tcp_answers_wrongly);
 	tcase_add_test(tc, tcp_refused);

@@ -167,14 +167,46 @@ START_TEST(overdue_answers_show_life_and_no_more)
 	ck_assert_int_eq(p.last_answer, a.now);
 	ck_assert_int_eq(p.last_in_time, 0);
 	ck_assert_int_eq(p.asked_since, 0);
+	ck_assert_int_eq(p.last_late, a.now);
+	ck_assert_int_eq(p.late_us, 2500);
+	/* A further copy of an answer that was late is no second one. */
+	a.again = true;
+	a.now++;
+	peer_answered(&p, &a);
+	ck_assert_uint_eq(p.overdue, 1);
+	ck_assert_uint_eq(p.answered, 2);
+	ck_assert_int_eq(p.last_in_time, 0);
+	ck_assert_int_eq(p.late_us, 2500);
 	peer_heard(&p, a.now + 5);
 	ck_assert_uint_eq(p.overdue, 2);
-	ck_assert_uint_eq(p.answered, 1);
+	ck_assert_uint_eq(p.answered, 2);
+	ck_assert_int_eq(p.last_late, a.now - 1);
 	ck_assert_int_eq(p.last_answer, a.now + 5);
 	ck_assert_uint_eq(p.unanswered, 1);
 	/* It does not outweigh what it missed in time. */
 	peer_unanswered(&p, a.now - 1);
 	ck_assert_uint_eq(p.unanswered, 2);
+}
+END_TEST
+
+/* What is forgotten does not tell when it was asked: only when what was sent
+ * before is out of the question is it the first that is unanswered. */
+START_TEST(how_late_forgotten_answers_are)
+{
+	peer_heard(&p, MS(10));
+	ck_assert_int_eq(p.late_us, 0);
+	peer_sent(&p, MS(1000));
+	peer_heard(&p, MS(1300));
+	ck_assert_int_eq(p.late_us, MS(300));
+	peer_sent(&p, MS(1301));
+	peer_heard(&p, MS(2400));
+	ck_assert_int_eq(p.late_us, MS(300));
+	peer_sent(&p, MS(2700));
+	peer_heard(&p, MS(3000));
+	ck_assert_int_eq(p.late_us, MS(300));
+	peer_sent(&p, MS(4000));
+	peer_heard(&p, MS(4500));
+	ck_assert_int_eq(p.late_us, MS(500));
 }
 END_TEST
 
@@ -337,6 +369,7 @@ main(void)
 	tcase_add_test(tc, a_stamp_may_be_any_number);
 	tcase_add_test(tc, unanswered_in_a_row);
 	tcase_add_test(tc, overdue_answers_show_life_and_no_more);
+	tcase_add_test(tc, how_late_forgotten_answers_are);
 	tcase_add_test(tc, errors_and_refusals);
 	tcase_add_test(tc, invalid_datagrams_by_class);
 	tcase_add_test(tc, a_change_keeps_what_is_known);

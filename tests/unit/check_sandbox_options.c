@@ -128,7 +128,7 @@ START_TEST(every_fault_is_an_option)
 	snprintf(line, sizeof line, "rl-sandbox --key-file k --%s",
 	    fault_name((enum fault)_i));
 	ck_assert_int_eq(parse(line), OPTIONS_BAD);
-	snprintf(line, sizeof line, "--%s: needs a value",
+	snprintf(line, sizeof line, "option '--%s' requires an argument",
 	    fault_name((enum fault)_i));
 	ck_assert_str_eq(why, line);
 }
@@ -149,13 +149,17 @@ static const struct {
 	const char *why; /* a part of it */
 } bad_lines[] = {
     {"rl-sandbox", "--key-file is missing"},
-    {"rl-sandbox --key-file", "--key-file: needs a value"},
+    {"rl-sandbox --key-file", "option '--key-file' requires an argument"},
     {"rl-sandbox --key-file k extra", "extra"},
-    {"rl-sandbox --key-file k --scramble 1", "--scramble"},
+    {"rl-sandbox --key-file k --scramble 1",
+	"unrecognized option '--scramble'"},
     {"rl-sandbox --key-file k --d 1", "--d"}, /* of several */
-    {"rl-sandbox --key-file k -x", "-x: no such option"},
-    {"rl-sandbox --key-file k -xV", "-x: no such option"},
-    {"rl-sandbox --key-file k --stdin=1", "--stdin=1: takes no value"},
+    {"rl-sandbox --key-file k -x", "invalid option -- 'x'"},
+    {"rl-sandbox --key-file k -xV", "invalid option -- 'x'"},
+    {"rl-sandbox --key-file k --stdin=1",
+	"option '--stdin' doesn't allow an argument"},
+    {"rl-sandbox --key-file k --help=x",
+	"option '--help' doesn't allow an argument"},
     {"rl-sandbox --key-file k --listen localhost:1", "localhost:1"},
     {"rl-sandbox --key-file k --listen 127.0.0.1", "127.0.0.1"},
     {"rl-sandbox --key-file k --listen 127.0.0.1:65536", "65536"},
@@ -267,7 +271,7 @@ static const struct {
     {"keygen --auth aes --key-id 1 --format 0 --window-max 1024",
 	"--window-max"},
     {"keygen --auth aes --key-id 1 --format 0 --labels 4294967296", "--labels"},
-    {"keygen --auth aes --key-id", "--key-id: needs a value"},
+    {"keygen --auth aes --key-id", "option '--key-id' requires an argument"},
     {"keygen --auth aes --key-id 1 --secret x", "--secret"},
     {"keygen --auth aes --key-id 1 more", "more"},
 };

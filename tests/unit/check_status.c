@@ -71,9 +71,10 @@ START_TEST(status)
 	static const char *const top[] = {"version", "ready", "draining",
 	    "uptime_ms", "generation", "config_hash", "config", "inflight",
 	    "log_dropped", "listeners", "tenants", "counters", NULL};
-	static const char *const tenant[] = {"name", "key_id", "auth",
-	    "profile", "ready", "servers", "inflight", "horizon_ms", "dns_name",
-	    "discovery", "transport", "counters", "udp4", "udp6", NULL};
+	static const char *const tenant[] = {"name", "diagnosis", "key_id",
+	    "auth", "profile", "ready", "servers", "inflight", "horizon_ms",
+	    "dns_name", "discovery", "transport", "counters", "udp4", "udp6",
+	    NULL};
 	json_t *json, *t;
 
 	start_agent(&(struct shape){0});
@@ -88,6 +89,7 @@ START_TEST(status)
 	all_counters(field(json, "counters", JSON_OBJECT), agent_counter_rows);
 	t = json_array_get(field(json, "tenants", JSON_ARRAY), 0);
 	fields(t, tenant);
+	ck_assert_str_eq(string(t, "diagnosis"), "unasked");
 	ck_assert_str_eq(string(t, "auth"), "cookie");
 	ck_assert_str_eq(string(t, "profile"), "v1");
 	ck_assert(json_is_null(json_object_get(t, "dns_name")));
@@ -126,6 +128,7 @@ START_TEST(a_tenant_without_servers)
 	ck_assert(json_is_false(field(json, "ready", JSON_TRUE)));
 	t = json_array_get(field(json, "tenants", JSON_ARRAY), 0);
 	ck_assert_str_eq(string(t, "dns_name"), "none.example");
+	ck_assert_str_eq(string(t, "diagnosis"), "dns");
 	d = field(t, "discovery", JSON_OBJECT);
 	ck_assert_str_eq(string(d, "state"), "unavailable");
 	ck_assert_str_ne(string(d, "error"), "");

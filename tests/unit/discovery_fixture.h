@@ -8,9 +8,12 @@
 
 #include <arpa/inet.h>
 #include <event2/event.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/discovery.h"
+#include "daemon/discovery_round.h"
+#include "daemon/io/address.h"
 #include "daemon/io/dns.h"
 #include "tests/unit/fakedns.h"
 #include "tests/unit/harness.h"
@@ -37,6 +40,7 @@ struct host {
 static struct {
 	unsigned rcode;
 	uint32_t ttl;
+	uint32_t negative_ttl; /* of NXDOMAIN; 0: it does not say */
 	uint32_t host_ttl;
 	struct srv srvs[160];
 	struct host hosts[8];
@@ -76,6 +80,8 @@ answer_srv(const struct fakedns_query *query, struct dnsreply *reply)
 
 	zone.srv_asked += !query->tcp;
 	dnsreply_rcode(reply, zone.rcode);
+	if (zone.rcode != 0 && zone.negative_ttl > 0)
+		dnsreply_soa(reply, NULL, 300, zone.negative_ttl);
 	if (zone.rcode != 0)
 		return;
 	for (i = 0; zone.srvs[i].target != NULL; i++)
@@ -155,6 +161,17 @@ on_members(void *arg, struct members *members)
 	calls++;
 	members_unref(got);
 	got = members_ref(members);
+}
+
+/* The error of a round whose SRV query failed by what the nameserver did. */
+static inline void
+expect_fault(const char *fault)
+{
+	char want[DISCOVERY_ERROR_MAX], name[ADDRESS_TEXT_MAX];
+
+	snprintf(want, sizeof want, "SRV %s: %s: %s", SERVICE,
+	    address_format(&tenant.dns.nameservers[0], name), fault);
+	ck_assert_str_eq(discovery_error(d), want);
 }
 
 static inline void

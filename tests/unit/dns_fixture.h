@@ -6,9 +6,11 @@
 #define TESTS_UNIT_DNS_FIXTURE_H
 
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/io/address.h"
 #include "daemon/io/dns.h"
 #include "tests/unit/fakedns.h"
 #include "tests/unit/harness.h"
@@ -72,6 +74,7 @@ static struct endpoint endpoints[3];
 
 static int calls;
 static struct dns_answer last;
+static char last_error[DNS_ERROR_MAX];
 static struct dns_record records[DNS_MAX_RECORDS];
 
 #define MAX_HELD 64
@@ -305,10 +308,25 @@ on_answer(void *arg, const struct dns_answer *answer)
 	(void)arg;
 	calls++;
 	last = *answer;
+	snprintf(last_error, sizeof last_error, "%s", answer->error);
 	if (answer->count > 0)
 		memcpy(records, answer->records,
 		    answer->count * sizeof records[0]);
 	loop_stop(loop);
+}
+
+/* first says what nameserver 0 did, or all of it; second, of 1, may be NULL. */
+static inline void
+expect_error(const char *first, const char *second)
+{
+	char want[DNS_ERROR_MAX], one[ADDRESS_TEXT_MAX], two[ADDRESS_TEXT_MAX];
+
+	snprintf(want, sizeof want, "%s: %s%s%s%s%s",
+	    address_format(&endpoints[0], one), first,
+	    second != NULL ? "; " : "",
+	    second != NULL ? address_format(&endpoints[1], two) : "",
+	    second != NULL ? ": " : "", second != NULL ? second : "");
+	ck_assert_str_eq(last_error, want);
 }
 
 static inline void

@@ -36,6 +36,9 @@ world_scripts = \
 	tests/world/error-validation.wrl \
 	tests/world/late-answers.wrl \
 	tests/world/late-duplicates-hide-nobody.wrl \
+	tests/world/late-nothing-is-owed.wrl \
+	tests/world/log-paced.wrl \
+	tests/world/log-silence.wrl \
 	tests/world/members-change.wrl \
 	tests/world/order-cancelled-is-deaf.wrl \
 	tests/world/order-completion-is-terminal.wrl \
@@ -94,6 +97,7 @@ world_scripts = \
 	tests/world/wire-send-error-next-address.wrl \
 	tests/world/wire-serve-stale.wrl \
 	tests/world/wire-short-block.wrl \
+	tests/world/wire-silent-address.wrl \
 	tests/world/wire-source-mismatch.wrl \
 	tests/world/wire-stall.wrl \
 	tests/world/wire-strict-source.wrl
