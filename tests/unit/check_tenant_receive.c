@@ -349,8 +349,13 @@ START_TEST(answers_after_the_horizon)
 	start(AUTH_AES, PROFILE_V2, "false");
 	ck_assert(!tenant_heard(tenant));
 	q.head.unique_id[0] ^= 0xff; /* nobody remembers it */
+	/* One that was recorded long ago says nothing of now. */
 	fake_server_allow(&server[0], &q);
 	TURN_UNTIL(counters()->invalid_operation == 1);
+	ck_assert(!tenant_heard(tenant));
+	server[0].stamp = loop_wall_ms();
+	fake_server_allow(&server[0], &q);
+	TURN_UNTIL(counters()->invalid_operation == 2);
 	seen = peer_of(FIRST_ID);
 	ck_assert_int_gt(seen->last_answer, 0);
 	ck_assert_uint_eq(seen->answered, 0);

@@ -11,8 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/io/loop.h"
-
 void
 fake_server_open(struct fake_server *s, uint64_t id,
     const struct credential *cred, enum profile profile)
@@ -108,8 +106,9 @@ fake_server_grant(const struct fake_request *q, struct pdu_rate *out)
 struct packet_head
 fake_server_head(const struct fake_server *s, const struct fake_request *q)
 {
-	struct packet_head head = {
-	    .key_id = s->id, .time_stamp = loop_wall_ms(), .keep_port = true};
+	struct packet_head head = {.key_id = s->id,
+	    .time_stamp = s->stamp != 0 ? s->stamp : 1,
+	    .keep_port = true};
 
 	memcpy(head.unique_id, q->head.unique_id, sizeof(head.unique_id));
 	return head;

@@ -21,6 +21,7 @@ struct fake_server {
 	int fd;
 	uint16_t port;
 	uint64_t id;
+	uint64_t stamp; /* of its answers; 0: 1 */
 	enum profile profile;
 	struct packet_key *key;
 	struct nonce *nonce;
