@@ -440,11 +440,11 @@ END_TEST
 /* 0 NXDOMAIN, 1 no record, 2 the root as target */
 START_TEST(empty_must_be_said_twice)
 {
+#define NO_SERVER "DNS says that there is no server"
 	static const char *const texts[] = {
-	    "NXDOMAIN: DNS says that there is no server; is dns.name right?",
-	    "no such record: DNS says that there is no server; is dns.name "
-	    "right?",
-	    "no such service: DNS says that there is no server"};
+	    ("NXDOMAIN: " NO_SERVER "; is dns.name right?"),
+	    ("no such record: " NO_SERVER "; is dns.name right?"),
+	    ("no such service: " NO_SERVER)};
 	char want[256];
 
 	two_servers();
