@@ -14,6 +14,7 @@
 #define DNS_LABEL_MAX 63
 #define DNS_PORT      53
 #define SHOWN_MAX     64  /* bytes of a wrong value in its message */
+#define RUN_MAX       24  /* letters and digits in a row that are shown */
 #define ADDRESS_MAX   128 /* bytes of an address's text */
 #define SERVERS_MAX   (MEMBERS_MAX * MEMBERS_MAX_ADDRS)
 #define U64_DIGITS    20
@@ -21,10 +22,28 @@
 #define MINUTE_MS     60000
 #define RETRY_MAX_MS  30000 /* where the DNS back-off ends */
 
+/* A key, or a part of one, that was pasted into the wrong place. */
+static bool
+like_a_secret(const char *text)
+{
+	size_t run = 0;
+
+	for (; *text != '\0' && run <= RUN_MAX; text++)
+		run = strchr("abcdefghijklmnopqrstuvwxyz"
+			     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+			  *text) != NULL
+			  ? run + 1
+			  : 0;
+	return run > RUN_MAX;
+}
+
 /* Shows the start of what is there instead: enough to find it by. */
 static int
 not_a(struct walk *w, const char *what, const char *text)
 {
+	if (like_a_secret(text))
+		return walk_fail(
+		    w, "must be %s, not %zu bytes of text", what, strlen(text));
 	return walk_fail(w, "must be %s, not \"%.*s%s\"", what, SHOWN_MAX, text,
 	    strlen(text) > SHOWN_MAX ? "..." : "");
 }

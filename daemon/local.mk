@@ -88,6 +88,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/status_servers.c \
 	daemon/template.c daemon/template.h \
 	daemon/tenant.c daemon/tenant.h \
+	daemon/tenant_address.c \
 	daemon/tenant_op.c \
 	daemon/tenant_private.h \
 	daemon/tenant_receive.c \

@@ -48,60 +48,6 @@ tenant_seal(struct tenant *t, const uint8_t *unique_id, uint64_t stamp,
 	    t->key, &head, nonce, pdu, pdu_len, out, cap, out_len);
 }
 
-uint32_t
-tenant_address(
-    const struct peer *peer, const struct member *m, uint64_t epoch, uint32_t n)
-{
-	uint32_t first = 0;
-
-	if (peer != NULL)
-		first = peer->first_epoch > epoch ? peer->first_before
-						  : peer->first_addr;
-	return (first + n) % m->addr_count;
-}
-
-static void
-begin_with(struct tenant *t, struct peer *peer, uint32_t addr)
-{
-	if (peer->first_addr == addr)
-		return;
-	peer->first_before = peer->first_addr;
-	peer->first_addr = addr;
-	peer->first_epoch = ++t->address_epoch;
-}
-
-void
-tenant_avoid(struct tenant *t, uint32_t at, uint32_t addr)
-{
-	struct peer *peer = &t->peers.list[at];
-
-	if (peer->first_addr == addr)
-		begin_with(
-		    t, peer, (addr + 1) % t->members->list[at].addr_count);
-}
-
-void
-tenant_prefer(struct tenant *t, uint32_t at, const struct endpoint *addr)
-{
-	const struct member *m = &t->members->list[at];
-
-	for (uint32_t i = 0; i < m->addr_count; i++) {
-		if (endpoint_equal(&m->addrs[i], addr))
-			begin_with(t, &t->peers.list[at], i);
-	}
-}
-
-/* The numbers of addresses are those of another list now. */
-static void
-forget_addresses(struct tenant *t)
-{
-	for (uint32_t i = 0; i < t->peers.count; i++) {
-		t->peers.list[i].first_addr = 0;
-		t->peers.list[i].first_before = 0;
-		t->peers.list[i].first_epoch = 0;
-	}
-}
-
 static void
 install(void *arg, struct members *members)
 {
@@ -109,7 +55,7 @@ install(void *arg, struct members *members)
 	bool was = tenant_ready(t);
 
 	peers_follow(&t->peers, members);
-	forget_addresses(t);
+	tenant_address_follow(t, t->members, members);
 	members_unref(t->members);
 	t->members = members_ref(members);
 	if (t->ready_fn != NULL && was != tenant_ready(t))
@@ -258,7 +204,7 @@ report_to(struct tenant *t, uint32_t server, const uint8_t *pdu, size_t pdu_len,
 		err = tenant_seal(t, id, loop_wall_ms(), pdu, pdu_len, datagram,
 		    sizeof(datagram), &len);
 	for (i = 0; i < m->addr_count && err == 0; i++) {
-		token.index = tenant_address(peer, m, t->address_epoch, i);
+		token.index = (peer->first_addr + i) % m->addr_count;
 		if (transport_send(t->transport, &m->addrs[token.index],
 			datagram, len, expires, token) != 0)
 			continue;

@@ -79,16 +79,6 @@ tenant_op_peer(struct tenant_op *op, uint32_t server)
 	    &op->tenant->peers, op->members->list[server].server_id);
 }
 
-/* It was silent on the address that operations begin with: the next one may be
- * better. */
-static void
-op_blame(struct tenant_op *op, uint32_t server, const struct peer *peer)
-{
-	if (op->members == op->tenant->members &&
-	    peer->first_epoch <= op->address_epoch)
-		tenant_avoid(op->tenant, server, peer->first_addr);
-}
-
 void
 tenant_op_conclude(struct tenant_op *op)
 {
@@ -106,7 +96,7 @@ tenant_op_conclude(struct tenant_op *op)
 		peer_unanswered(peer, op->policy.start);
 		if (op->timely != 0)
 			tenant_say_unanswered(op->tenant, peer);
-		op_blame(op, i, peer);
+		tenant_address_silent(op, i);
 	}
 }
 

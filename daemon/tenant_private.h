@@ -1,7 +1,8 @@
 /*
  * What the files of the tenant module share: tenant.c (life, state, reports),
  * tenant_start.c and tenant_op.c (operations), tenant_send.c (their datagrams
- * out), tenant_receive.c (datagrams in) and tenant_say.c (the log). Nobody else
+ * out), tenant_receive.c (datagrams in), tenant_address.c (which
+ * addresses) and tenant_say.c (the log). Nobody else
  * includes this.
  */
 #ifndef DAEMON_TENANT_PRIVATE_H
@@ -25,6 +26,9 @@
 /* token.serial of sends that decide nothing. */
 #define SEND_DELIVERY UINT64_MAX
 
+/* Enough for the number of an address. */
+#define TENANT_ADDR_BITS 3
+
 /* Decided operations that still listen for the servers that are missing. */
 #define TENANT_MAX_LATE 16384
 
@@ -43,14 +47,14 @@ struct tenant_op {
 	uint64_t asked;    /* servers that the kernel took a datagram for */
 	uint64_t repeated; /* whose answer tells no round trip */
 	uint64_t stamp;    /* of the request; 0: servers may know another one */
-	int64_t stamped_at;     /* loop_now() when the stamp was read */
-	uint64_t address_epoch; /* then */
-	int64_t sent_at;        /* first transmission; with port */
-	uint64_t taken;         /* targets that the kernel took in this round */
-	uint32_t round;         /* of the transmission that awaiting counts */
-	uint32_t awaiting;      /* its sends without a result */
-	uint32_t sending;       /* all sends without a result: keep the slot */
-	uint32_t owed;          /* copies sent less answers that came */
+	int64_t stamped_at; /* loop_now() when the stamp was read */
+	uint64_t first[TENANT_ADDR_BITS]; /* addresses, by tenant_address.c */
+	int64_t sent_at;                  /* first transmission; with port */
+	uint64_t taken;    /* targets that the kernel took in this round */
+	uint32_t round;    /* of the transmission that awaiting counts */
+	uint32_t awaiting; /* its sends without a result */
+	uint32_t sending;  /* all sends without a result: keep the slot */
+	uint32_t owed;     /* copies sent less answers that came */
 	uint16_t datagram_len;
 	uint8_t guard_count;
 	uint8_t resource_count;
@@ -94,8 +98,7 @@ struct tenant {
 	uint64_t suspicion_unsaid;
 	struct errorrate server_lines; /* and that of silent servers */
 	struct clock_watch clock;
-	uint64_t address_epoch; /* changes of peers' first addresses */
-	struct peers peers;     /* as members->list */
+	struct peers peers; /* as members->list */
 	uint8_t scratch[TENANT_SCRATCH];
 };
 
@@ -107,18 +110,22 @@ int tenant_seal(struct tenant *t, const uint8_t *unique_id, uint64_t stamp,
 /* The record of a server of the operation's snapshot, or NULL when it has
  * departed since. */
 struct peer *tenant_op_peer(struct tenant_op *op, uint32_t server);
-/*
- * The address to try as the n-th in turn, by an operation of this epoch: what
- * was learnt since is for later ones, lest it comes back to an address that it
- * has tried. peer NULL: nothing is known.
- */
-uint32_t tenant_address(const struct peer *peer, const struct member *m,
-    uint64_t epoch, uint32_t n);
-/* The address of a server of the snapshot, by its place there, was refused or
- * silent: others begin with the next one. */
-void tenant_avoid(struct tenant *t, uint32_t at, uint32_t addr);
-/* An answer came from it in time: others begin with it. */
-void tenant_prefer(struct tenant *t, uint32_t at, const struct endpoint *addr);
+/* tenant_address.c; servers are places in the operation's snapshot or, for
+ * those of a tenant, in the current one. */
+/* At the first transmission. */
+void tenant_address_begin(struct tenant_op *op);
+/* Which address has its turn in that round. */
+uint32_t tenant_address(
+    const struct tenant_op *op, uint32_t server, uint32_t round);
+/* By the kernel or by ICMP. */
+void tenant_address_refused(struct tenant *t, uint32_t server, uint32_t addr);
+/* It did not answer the operation in time. */
+void tenant_address_silent(struct tenant_op *op, uint32_t server);
+/* It did, in the operation's current round. */
+void tenant_address_answered(struct tenant_op *op, uint32_t server);
+/* After peers_follow(): what was learnt is of the same endpoints. */
+void tenant_address_follow(
+    struct tenant *t, const struct members *old, const struct members *next);
 
 /* tenant_send.c */
 void tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round);

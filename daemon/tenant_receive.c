@@ -94,8 +94,7 @@ source_passes(struct tenant *t, const struct member *m,
 struct arrival {
 	const struct packet_view *view;
 	const struct pdu_rate *rate;
-	const struct endpoint *from;
-	bool current; /* on the port in use */
+	bool current; /* it came in on the port in use */
 };
 
 /* The first valid answer, to whatever operation, clears a suspicion. */
@@ -129,15 +128,13 @@ note_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 		return;
 	if (!answer.overdue) {
 		op->timely |= (uint64_t)1 << server;
+		tenant_address_answered(op, server);
 		tenant_say_answered(t, peer);
 	}
 	if (op->stamp != 0)
 		clock_accepted(&t->clock, op->stamp, op->stamped_at);
-	if (peer == NULL)
-		return;
-	clear_suspicion(t, peer, now);
-	if (!answer.overdue)
-		tenant_prefer(t, (uint32_t)(peer - t->peers.list), a->from);
+	if (peer != NULL)
+		clear_suspicion(t, peer, now);
 }
 
 /* To an operation that is decided: it shows that the server is alive. */
@@ -293,5 +290,5 @@ tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
 	}
 	if (source_passes(t, &op->members->list[server], &view, from))
 		take_answer(t, op, (uint32_t)server,
-		    &(struct arrival){&view, &rate, from, current});
+		    &(struct arrival){&view, &rate, current});
 }

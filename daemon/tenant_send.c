@@ -77,7 +77,7 @@ note_fault(struct tenant *t, const struct member *m, uint32_t addr, int error)
 		return;
 	peer_send_error(&t->peers.list[at], error, loop_now());
 	if (address_fault(error) && m == &t->members->list[at])
-		tenant_avoid(t, (uint32_t)at, addr);
+		tenant_address_refused(t, (uint32_t)at, addr);
 }
 
 static void
@@ -112,16 +112,14 @@ op_try(struct tenant_op *op, struct attempt attempt)
 static bool
 op_send(struct tenant_op *op, uint64_t serial, uint32_t server)
 {
-	const struct member *m = &op->members->list[server];
-	/* A delivery goes on from the round that it ends. */
-	const uint32_t n =
-	    serial != SEND_DELIVERY ? (uint32_t)serial : op->round + 1;
+	/* A delivery goes where the request of its round went. */
+	const uint32_t round =
+	    serial != SEND_DELIVERY ? (uint32_t)serial : op->round;
 
 	return op_try(op, (struct attempt){
 			      .serial = serial,
 			      .server = server,
-			      .addr = tenant_address(tenant_op_peer(op, server),
-				  m, op->address_epoch, n),
+			      .addr = tenant_address(op, server, round),
 			  });
 }
 
@@ -141,7 +139,7 @@ tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round)
 
 	if (op->port == NULL) {
 		op->sent_at = loop_now();
-		op->address_epoch = op->tenant->address_epoch;
+		tenant_address_begin(op);
 		op->port = transport_hold(op->tenant->transport);
 	}
 	op->round = round;
@@ -278,7 +276,7 @@ tenant_refused(void *arg, const struct endpoint *to, int error)
 				continue;
 			peer_refused(&t->peers.list[i], error, loop_now());
 			if (address_fault(error))
-				tenant_avoid(t, i, k);
+				tenant_address_refused(t, i, k);
 			return;
 		}
 	}

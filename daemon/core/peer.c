@@ -79,12 +79,9 @@ learn_rtt(struct peer *p, const struct peer_answer *a)
 	histogram_add(&p->rtt, rtt, a->now);
 }
 
-/* A copy of it says nothing new: each transmission is answered. */
 static void
 overdue(struct peer *p, const struct peer_answer *a)
 {
-	if (a->again)
-		return;
 	p->overdue++;
 	p->last_late = a->now;
 	p->late_us = a->now - a->sent_at;
@@ -101,6 +98,10 @@ void
 peer_answered(struct peer *p, const struct peer_answer *a)
 {
 	p->answered++;
+	/* Each copy of a request is answered, which says nothing new; or the
+	 * answer was recorded, and is played again. */
+	if (a->again)
+		return;
 	alive(p, a->now);
 	if (a->overdue)
 		overdue(p, a);

@@ -51,8 +51,6 @@ struct peer_clock {
 struct peer {
 	uint64_t server_id;
 	uint32_t first_addr;    /* the address to begin with; the owner's */
-	uint32_t first_before;  /* the one before; the owner's */
-	uint64_t first_epoch;   /* the owner's, when it was changed */
 	struct suspect suspect; /* the owner feeds it, see core/suspect.h */
 	uint64_t sent;          /* datagrams of requests that the kernel took */
 	int64_t asked_since;    /* the first of them after the last answer; 0:

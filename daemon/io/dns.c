@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -213,6 +214,17 @@ succeed(struct dns_query *query)
 }
 
 /* Every nameserver had its turns; the most telling fault decides. */
+/* Why 127.0.0.1 was asked, of which nobody has told. */
+static void
+note_resolv_conf(const struct dns *dns, char error[DNS_ERROR_MAX])
+{
+	size_t len = strlen(error);
+
+	if (dns->options.nameserver_count == 0 && !dns->stamp.named)
+		snprintf(error + len, DNS_ERROR_MAX - len,
+		    " (%s names no nameserver)", dns->options.resolv_conf);
+}
+
 static void
 give_up(struct dns_query *query)
 {
@@ -222,6 +234,7 @@ give_up(struct dns_query *query)
 	answer.status = dnsfault_status(query->faults, query->server_count);
 	dnsfault_text(error, query->servers, query->faults, query->server_count,
 	    query->dns->options.timeout_ms);
+	note_resolv_conf(query->dns, error);
 	if (query->spent) {
 		answer.error = "too many queries in one round";
 		if (answer.status == DNS_UNREACHABLE)

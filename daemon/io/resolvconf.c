@@ -111,6 +111,7 @@ resolvconf_read(const char *path, struct endpoint out[RESOLVCONF_MAX],
 		count = resolvconf_parse(
 		    text, read_file(path, text, RESOLVCONF_SIZE, stamp), out);
 	free(text);
+	stamp->named = count > 0;
 	if (count > 0)
 		return count;
 	out[0] = local;

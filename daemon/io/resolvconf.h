@@ -31,6 +31,7 @@ struct resolvconf_stamp {
 	off_t size;
 	struct timespec modified;
 	struct timespec changed; /* of its status: a chmod counts too */
+	bool named;              /* a nameserver, or else it was made up */
 };
 
 /*

@@ -66,7 +66,8 @@ START_TEST(test_what_is_shown_of_a_value)
 {
 	char text[512], name[200], want[400];
 
-	memset(name, 'n', sizeof(name));
+	for (size_t i = 0; i < sizeof(name); i++)
+		name[i] = i % 20 == 19 ? '-' : 'n';
 	name[199] = '\0';
 	snprintf(text, sizeof(text), TENANT_DNS("RATELIMITLY_AUTH_KEY", "_%s"),
 	    name);
@@ -77,6 +78,11 @@ START_TEST(test_what_is_shown_of_a_value)
 	fails(TENANT_DNS("RATELIMITLY_AUTH_KEY", "rl-aes1qqsecret secret"),
 	    "t.json: tenants.t.dns.name: must be a DNS name, not "
 	    "\"rl-aes1... secret\"");
+	/* A double click on a key takes what is behind the "-". */
+	fails(TENANT_DNS(
+		  "RATELIMITLY_AUTH_KEY", "aes1qyrsqqqqqqqqqqqqqqqqqqqqqqqqq/"),
+	    "t.json: tenants.t.dns.name: must be a DNS name, not 34 bytes of "
+	    "text");
 	fails(TENANT_DNS("RATELIMITLY_AUTH_KEY", "a\\u001b[1m"),
 	    "t.json: tenants.t.dns.name: must be a DNS name, not \"a?[1m\"");
 	memset(name, 'k', 100);

@@ -176,6 +176,7 @@ START_TEST(files)
 	snprintf(path, sizeof path, "%s/resolv.conf", dir);
 	expect_default(resolvconf_read(path, got, &stamp)); /* missing */
 	expect_default(resolvconf_read(dir, got, &stamp));  /* a directory */
+	ck_assert(!stamp.named);
 	/* A FIFO that nobody writes to would block a plain open(). */
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	expect_default(resolvconf_read(path, got, &stamp));
@@ -194,6 +195,7 @@ START_TEST(files)
 	fputs("nameserver 192.0.2.8\n", f);
 	fclose(f);
 	ck_assert_uint_eq(resolvconf_read(path, got, &stamp), 1);
+	ck_assert(stamp.named);
 	expect4(&got[0], 7, 53);
 	unlink(path);
 	rmdir(dir);

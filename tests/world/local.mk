@@ -39,6 +39,7 @@ world_scripts = \
 	tests/world/late-nothing-is-owed.wrl \
 	tests/world/log-paced.wrl \
 	tests/world/log-silence.wrl \
+	tests/world/members-change-addresses.wrl \
 	tests/world/members-change.wrl \
 	tests/world/order-cancelled-is-deaf.wrl \
 	tests/world/order-completion-is-terminal.wrl \
