@@ -30,8 +30,8 @@ first_of(const struct tenant_op *op, uint32_t server)
 	return first;
 }
 
-static uint32_t
-round_addr(const struct tenant_op *op, uint32_t server, uint32_t round)
+uint32_t
+tenant_address(const struct tenant_op *op, uint32_t server, uint32_t round)
 {
 	return (first_of(op, server) + round) %
 	       op->members->list[server].addr_count;
@@ -50,12 +50,6 @@ tenant_address_begin(struct tenant_op *op)
 		for (uint32_t k = 0; k < TENANT_ADDR_BITS; k++)
 			op->first[k] |= (first >> k & 1) << i;
 	}
-}
-
-uint32_t
-tenant_address(const struct tenant_op *op, uint32_t server, uint32_t round)
-{
-	return round_addr(op, server, round);
 }
 
 void
@@ -81,7 +75,7 @@ tenant_address_answered(struct tenant_op *op, uint32_t server)
 {
 	if (has_snapshot(op))
 		op->tenant->peers.list[server].first_addr =
-		    round_addr(op, server, op->round);
+		    tenant_address(op, server, op->round);
 }
 
 /* The place of an endpoint in the list of a member; 0 when it is not there. */
