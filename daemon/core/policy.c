@@ -182,3 +182,21 @@ policy_state_name(enum policy_state state)
 	}
 	return "unknown";
 }
+
+const char *
+policy_end_name(enum policy_end end)
+{
+	switch (end) {
+	case POLICY_SELECTED:
+		return "selected";
+	case POLICY_TIMEOUT:
+		return "timeout";
+	case POLICY_NO_SERVER:
+		return "no-server";
+	case POLICY_NOT_SENT:
+		return "not-sent";
+	case POLICY_STOPPED:
+		return "stopped";
+	}
+	return "unknown";
+}

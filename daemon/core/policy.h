@@ -172,5 +172,7 @@ int64_t policy_op_timeout(const struct policy_op *op);
 
 /* "Prepared", "TransmissionRound", ... for replay scripts. */
 const char *policy_state_name(enum policy_state state);
+/* "selected", "timeout", ... for the same. */
+const char *policy_end_name(enum policy_end end);
 
 #endif

@@ -123,7 +123,7 @@ expect_complete(struct script *s, const struct policy_action *got)
 	if (script_accept(s, "selected"))
 		ok = expect_selected(s, got);
 	else
-		ok = strcmp(script_word(s), script_end_text(got->end)) == 0 &&
+		ok = strcmp(script_word(s), policy_end_name(got->end)) == 0 &&
 		     got->end != POLICY_SELECTED;
 	if (ok && script_accept(s, "round"))
 		ok = script_number(s) == got->round;

@@ -26,7 +26,6 @@ uint32_t script_server(struct script *s, const struct members *m);
 /* Servers up to the next other word. */
 uint64_t script_server_set(struct script *s, const struct members *m);
 enum script_outcome script_outcome(struct script *s);
-const char *script_end_text(enum policy_end end);
 const char *script_outcome_text(enum script_outcome outcome);
 /* An action in the words of the script that would expect it. */
 const char *script_action_text(

@@ -151,24 +151,6 @@ set_text(char *buf, size_t size, uint64_t set)
 }
 
 const char *
-script_end_text(enum policy_end end)
-{
-	switch (end) {
-	case POLICY_SELECTED:
-		return "selected";
-	case POLICY_TIMEOUT:
-		return "timeout";
-	case POLICY_NO_SERVER:
-		return "no-server";
-	case POLICY_NOT_SENT:
-		return "not-sent";
-	case POLICY_STOPPED:
-		return "stopped";
-	}
-	return "unknown";
-}
-
-const char *
 script_outcome_text(enum script_outcome outcome)
 {
 	switch (outcome) {
@@ -206,7 +188,7 @@ script_action_text(char *buf, size_t size, const struct policy_action *a)
 			    a->server, a->round);
 		else
 			snprintf(buf, size, "complete %s round %u",
-			    script_end_text(a->end), a->round);
+			    policy_end_name(a->end), a->round);
 		break;
 	}
 	return buf;

@@ -130,24 +130,6 @@ expect_sent(struct scene *s)
 /* complete, pending, silent, refused */
 
 static const char *
-end_text(enum policy_end end)
-{
-	switch (end) {
-	case POLICY_SELECTED:
-		return "selected";
-	case POLICY_TIMEOUT:
-		return "timeout";
-	case POLICY_NO_SERVER:
-		return "no-server";
-	case POLICY_NOT_SENT:
-		return "not-sent";
-	case POLICY_STOPPED:
-		return "stopped";
-	}
-	return "unknown";
-}
-
-static const char *
 completion_text(char *buf, size_t size, const struct scene_op *op)
 {
 	const struct tenant_result *r = &op->result;
@@ -160,7 +142,7 @@ completion_text(char *buf, size_t size, const struct scene_op *op)
 		snprintf(buf, size, "no completion");
 		return buf;
 	}
-	used = (size_t)snprintf(buf, size, "%s", end_text(r->end));
+	used = (size_t)snprintf(buf, size, "%s", policy_end_name(r->end));
 	if (r->end == POLICY_SELECTED)
 		used += (size_t)snprintf(buf + used, size - used,
 		    " %" PRIu64 " %s%s", r->server_id - SCENE_FIRST_ID,
@@ -219,7 +201,8 @@ expect_complete(struct scene *s)
 	if (words_accept(&s->w, "selected"))
 		ok = selected_fits(s, op);
 	else
-		ok = strcmp(words_next(&s->w), end_text(op->result.end)) == 0 &&
+		ok = strcmp(words_next(&s->w),
+			 policy_end_name(op->result.end)) == 0 &&
 		     op->result.end != POLICY_SELECTED;
 	if (words_accept(&s->w, "round"))
 		ok = words_number(&s->w, UINT32_MAX) == op->result.round && ok;
