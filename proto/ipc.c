@@ -24,12 +24,17 @@ static const struct message {
     {IPC_CANCEL, "cancel"},
     {IPC_REPORT, "report"},
     {IPC_REPORT_ADHOC, "report-adhoc"},
+    {IPC_REPORT_RULE, "report-rule"},
     {IPC_PING, "ping"},
     {IPC_WAIT, "wait"},
     {IPC_STATUS, "status"},
     {IPC_SERVERS, "servers"},
     {IPC_POLICY, "policy"},
+    {IPC_RULES, "rules"},
+    {IPC_EXPLAIN, "explain"},
     {IPC_QUIT, "quit"},
+    {IPC_RELOAD, "reload"},
+    {IPC_DRAIN, "drain"},
 
     {IPC_WELCOME, "welcome"},
     {IPC_DECISION, "decision"},
@@ -260,7 +265,20 @@ ipc_dec_report_adhoc(struct reader *r, struct ipc_report_adhoc *out)
 	return dec_end(r, big);
 }
 
-/* 4.11 PING: the payload itself */
+/* 4.10 REPORT_RULE: u32 latency | u32 options | str rule | str key */
+int
+ipc_dec_report_rule(struct reader *r, struct ipc_report_rule *out)
+{
+	bool big = false;
+
+	out->latency_ms = reader_u32(r);
+	out->options = reader_u32(r);
+	out->rule = dec_str(r, IPC_MAX_NAME, &big);
+	out->key = dec_str(r, IPC_MAX_NAME, &big);
+	return dec_end(r, big);
+}
+
+/* 4.12 PING: the payload itself */
 int
 ipc_dec_ping(struct reader *r, struct ipc_ping *out)
 {
@@ -275,7 +293,7 @@ ipc_dec_ping(struct reader *r, struct ipc_ping *out)
 	return dec_end(r, false);
 }
 
-/* 4.12 WAIT: u32 timeout */
+/* 4.13 WAIT: u32 timeout */
 int
 ipc_dec_wait(struct reader *r, struct ipc_wait *out)
 {
@@ -283,6 +301,20 @@ ipc_dec_wait(struct reader *r, struct ipc_wait *out)
 	return dec_end(r, false);
 }
 
+/* 4.15 EXPLAIN: u32 options | u32 tokens | str rule | str key */
+int
+ipc_dec_explain(struct reader *r, struct ipc_explain *out)
+{
+	bool big = false;
+
+	out->options = reader_u32(r);
+	out->tokens = reader_u32(r);
+	out->rule = dec_str(r, IPC_MAX_NAME, &big);
+	out->key = dec_str(r, IPC_MAX_NAME, &big);
+	return dec_end(r, big);
+}
+
+/* 4.7, 4.14, 4.17: no payload */
 int
 ipc_dec_empty(struct reader *r)
 {
@@ -419,7 +451,7 @@ ipc_enc_decision(struct writer *w, uint64_t id, const struct ipc_decision *in)
 	return enc_end(&f);
 }
 
-/* 4.10 REPORTED: u8 reason | u8 sent | u16 zero | str text */
+/* 4.11 REPORTED: u8 reason | u8 sent | u16 zero | str text */
 int
 ipc_enc_reported(struct writer *w, uint64_t id, const struct ipc_reported *in)
 {
@@ -432,7 +464,7 @@ ipc_enc_reported(struct writer *w, uint64_t id, const struct ipc_reported *in)
 	return enc_end(&f);
 }
 
-/* 4.11 PONG: the payload of the PING */
+/* 4.12 PONG: the payload of the PING */
 int
 ipc_enc_pong(struct writer *w, uint64_t id, const struct ipc_ping *in)
 {
@@ -444,7 +476,7 @@ ipc_enc_pong(struct writer *w, uint64_t id, const struct ipc_ping *in)
 	return enc_end(&f);
 }
 
-/* 4.14 DOCUMENT: the payload is a piece of JSON text */
+/* 4.16 DOCUMENT: the payload is a piece of JSON text */
 int
 ipc_enc_document(
     struct writer *w, uint64_t id, const void *json, size_t len, bool more)
@@ -456,7 +488,7 @@ ipc_enc_document(
 	return enc_end(&f);
 }
 
-/* 4.16 GO_AWAY: u64 last_id | str text */
+/* 4.18 GO_AWAY: u64 last_id | str text */
 int
 ipc_enc_go_away(struct writer *w, uint64_t id, const struct ipc_go_away *in)
 {
@@ -467,7 +499,7 @@ ipc_enc_go_away(struct writer *w, uint64_t id, const struct ipc_go_away *in)
 	return enc_end(&f);
 }
 
-/* DONE and ERROR alike: u16 number | u16 zero | str text */
+/* 4.19 DONE and 4.20 ERROR alike: u16 number | u16 zero | str text */
 static int
 enc_verdict(struct writer *w, enum ipc_type type, uint64_t id, uint16_t number,
     const struct ipc_str *text)

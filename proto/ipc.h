@@ -44,13 +44,18 @@ enum ipc_type {
 	IPC_CANCEL = 0x0012, /* head.id names the check; no reply of its own */
 	IPC_REPORT = 0x0020,
 	IPC_REPORT_ADHOC = 0x0021,
+	IPC_REPORT_RULE = 0x0022,
 	IPC_PING = 0x0030,
 	IPC_WAIT = 0x0040,
 	IPC_STATUS = 0x0041,
 	IPC_SERVERS = 0x0042,
 	IPC_POLICY = 0x0043,
-	IPC_QUIT = 0x0060, /* control socket only */
-	IPC_WELCOME = 0x8001,
+	IPC_RULES = 0x0044,
+	IPC_EXPLAIN = 0x0045,
+	IPC_QUIT = 0x0060, /* this and the next two: control socket only */
+	IPC_RELOAD = 0x0061,
+	IPC_DRAIN = 0x0062,
+	IPC_WELCOME = 0x8001, /* again with head.id 0 after a reload */
 	IPC_DECISION = 0x8010,
 	IPC_REPORTED = 0x8020,
 	IPC_PONG = 0x8030,
@@ -263,6 +268,17 @@ struct ipc_report_adhoc {
 	struct ipc_str tracker;
 };
 
+/*
+ * REPORT_RULE: u32 latency_ms, u32 options (IPC_OPT_KEY), str rule, str key:
+ * one sample for each tracker that a guard of the rule watches.
+ */
+struct ipc_report_rule {
+	uint32_t latency_ms;
+	uint32_t options;
+	struct ipc_str rule;
+	struct ipc_str key;
+};
+
 /* REPORTED: u8 reason (ok, validation, ...), u8 servers sent to, u16 zero,
  * str text. Nothing ever tells whether a server took it. */
 struct ipc_reported {
@@ -279,6 +295,17 @@ struct ipc_ping {
 /* WAIT: u32 timeout_ms, 0 returns at once. Answered by DONE. */
 struct ipc_wait {
 	uint32_t timeout_ms;
+};
+
+/*
+ * EXPLAIN: u32 options (IPC_OPT_KEY), u32 tokens, str rule, str key. Answered
+ * by DOCUMENT, or by DONE: unknown-rule, overloaded.
+ */
+struct ipc_explain {
+	uint32_t options;
+	uint32_t tokens;
+	struct ipc_str rule;
+	struct ipc_str key;
 };
 
 /* DONE: u16 reason (ipc_reason), u16 zero, str text. */
@@ -319,9 +346,11 @@ int ipc_dec_check(struct reader *r, struct ipc_check *out);
 int ipc_dec_check_adhoc(struct reader *r, struct ipc_check_adhoc *out);
 int ipc_dec_report(struct reader *r, struct ipc_report *out);
 int ipc_dec_report_adhoc(struct reader *r, struct ipc_report_adhoc *out);
+int ipc_dec_report_rule(struct reader *r, struct ipc_report_rule *out);
+int ipc_dec_explain(struct reader *r, struct ipc_explain *out);
 int ipc_dec_ping(struct reader *r, struct ipc_ping *out);
 int ipc_dec_wait(struct reader *r, struct ipc_wait *out);
-int ipc_dec_empty(struct reader *r); /* CANCEL, STATUS, ..., QUIT */
+int ipc_dec_empty(struct reader *r); /* CANCEL, STATUS, ..., DRAIN */
 
 /*
  * Encoders write a whole frame with its head. Return 0 or RLA_ETOOBIG (the

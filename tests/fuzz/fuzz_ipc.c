@@ -53,6 +53,24 @@ try_checks(const struct reader *payload, const struct span *span)
 }
 
 static void
+try_rules(const struct reader *payload, const struct span *span)
+{
+	struct ipc_report_rule report;
+	struct ipc_explain explain;
+	struct reader r = *payload;
+
+	if (ipc_dec_report_rule(&r, &report) == 0) {
+		within(span, &report.rule, IPC_MAX_NAME);
+		within(span, &report.key, IPC_MAX_NAME);
+	}
+	r = *payload;
+	if (ipc_dec_explain(&r, &explain) == 0) {
+		within(span, &explain.rule, IPC_MAX_NAME);
+		within(span, &explain.key, IPC_MAX_NAME);
+	}
+}
+
+static void
 try_agent(const struct reader *payload, const struct span *span)
 {
 	struct ipc_hello hello;
@@ -65,6 +83,7 @@ try_agent(const struct reader *payload, const struct span *span)
 	if (ipc_dec_hello(&r, &hello) == 0)
 		within(span, &hello.client, IPC_MAX_NAME);
 	try_checks(payload, span);
+	try_rules(payload, span);
 	r = *payload;
 	if (ipc_dec_report(&r, &report) == 0) {
 		within(span, &report.tenant, IPC_MAX_NAME);
@@ -119,10 +138,10 @@ try_shim(const struct span *span)
 	g = (struct get){span->from, span->to, false};
 	(void)dec_welcome(&g, &welcome);
 	g = (struct get){span->from, span->to, false};
-	if (dec_reported(&g, &reason, text))
+	if (dec_verdict(&g, 1, &reason, text))
 		MUST(reason <= RL_REASON_CANCELLED);
 	g = (struct get){span->from, span->to, false};
-	if (dec_done(&g, &reason, text))
+	if (dec_verdict(&g, 2, &reason, text))
 		MUST(reason <= RL_REASON_CANCELLED);
 	g = (struct get){span->from, span->to, false};
 	if (dec_go_away(&g, &last_id, text))

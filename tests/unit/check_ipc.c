@@ -20,8 +20,10 @@ union decoded {
 	struct ipc_check_adhoc adhoc;
 	struct ipc_report report;
 	struct ipc_report_adhoc report_adhoc;
+	struct ipc_report_rule report_rule;
 	struct ipc_ping ping;
 	struct ipc_wait wait;
+	struct ipc_explain explain;
 };
 
 /* RLA_EINVAL for a type that clients do not send. */
@@ -39,15 +41,22 @@ decode(uint16_t type, struct reader *r, union decoded *out)
 		return ipc_dec_report(r, &out->report);
 	case IPC_REPORT_ADHOC:
 		return ipc_dec_report_adhoc(r, &out->report_adhoc);
+	case IPC_REPORT_RULE:
+		return ipc_dec_report_rule(r, &out->report_rule);
 	case IPC_PING:
 		return ipc_dec_ping(r, &out->ping);
 	case IPC_WAIT:
 		return ipc_dec_wait(r, &out->wait);
+	case IPC_EXPLAIN:
+		return ipc_dec_explain(r, &out->explain);
 	case IPC_CANCEL:
 	case IPC_STATUS:
 	case IPC_SERVERS:
 	case IPC_POLICY:
+	case IPC_RULES:
 	case IPC_QUIT:
+	case IPC_RELOAD:
+	case IPC_DRAIN:
 		return ipc_dec_empty(r);
 	default:
 		return RLA_EINVAL;
@@ -132,6 +141,24 @@ same_report_adhoc(const struct ipc_report_adhoc *got, const json_t *fields)
 }
 
 static void
+same_report_rule(const struct ipc_report_rule *got, const json_t *fields)
+{
+	SAME(got, fields, latency_ms);
+	SAME(got, fields, options);
+	same_str(&got->rule, fields, "rule");
+	same_str(&got->key, fields, "key");
+}
+
+static void
+same_explain(const struct ipc_explain *got, const json_t *fields)
+{
+	SAME(got, fields, options);
+	SAME(got, fields, tokens);
+	same_str(&got->rule, fields, "rule");
+	same_str(&got->key, fields, "key");
+}
+
+static void
 same_fields(uint16_t type, const union decoded *got, const json_t *fields)
 {
 	switch (type) {
@@ -157,6 +184,12 @@ same_fields(uint16_t type, const union decoded *got, const json_t *fields)
 		break;
 	case IPC_REPORT_ADHOC:
 		same_report_adhoc(&got->report_adhoc, fields);
+		break;
+	case IPC_REPORT_RULE:
+		same_report_rule(&got->report_rule, fields);
+		break;
+	case IPC_EXPLAIN:
+		same_explain(&got->explain, fields);
 		break;
 	case IPC_PING:
 		same_str(&got->ping.bytes, fields, "bytes");
@@ -619,6 +652,31 @@ START_TEST(names)
 }
 END_TEST
 
+/* Each type by its name, one direction or the other: none without bytes. */
+START_TEST(every_type_has_a_vector)
+{
+	const json_t *vector;
+	size_t i, types = 0, seen;
+
+	for (uint32_t type = 0; type <= UINT16_MAX; type++) {
+		const char *name = ipc_type_name((uint16_t)type);
+
+		if (name == NULL)
+			continue;
+		seen = 0;
+		json_array_foreach(vec_member(vectors, "messages"), i, vector)
+		{
+			if (strcmp(vec_text(vector, "type"), name) == 0 &&
+			    vec_from_client(vector) == (type < 0x8000))
+				seen++;
+		}
+		ck_assert_msg(seen > 0, "no vector of %s", name);
+		types++;
+	}
+	ck_assert_uint_eq(types, 25); /* as IPC.md, section 4, lists them */
+}
+END_TEST
+
 static Suite *
 ipc_suite(void)
 {
@@ -636,6 +694,7 @@ ipc_suite(void)
 	tcase_add_test(tc, encoders_keep_the_maxima);
 	tcase_add_test(tc, frames_in_a_row);
 	tcase_add_test(tc, names);
+	tcase_add_test(tc, every_type_has_a_vector);
 	suite_add_tcase(s, tc);
 	return s;
 }

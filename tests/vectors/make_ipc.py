@@ -16,8 +16,9 @@ import sys
 TYPES = {
     "hello": 0x0001, "check": 0x0010, "check-adhoc": 0x0011,
     "cancel": 0x0012, "report": 0x0020, "report-adhoc": 0x0021,
-    "ping": 0x0030, "wait": 0x0040, "status": 0x0041, "servers": 0x0042,
-    "policy": 0x0043, "quit": 0x0060,
+    "report-rule": 0x0022, "ping": 0x0030, "wait": 0x0040, "status": 0x0041,
+    "servers": 0x0042, "policy": 0x0043, "rules": 0x0044, "explain": 0x0045,
+    "quit": 0x0060, "reload": 0x0061, "drain": 0x0062,
     "welcome": 0x8001, "decision": 0x8010, "reported": 0x8020,
     "pong": 0x8030, "document": 0x8041, "go-away": 0x8050, "done": 0x8060,
     "error": 0x807F,
@@ -133,6 +134,10 @@ def report_adhoc(latency_ms, ttl_ms, max_samples, buffer_size, min_samples,
             string(tracker))
 
 
+def report_rule(latency_ms, rule, key="", options=0):
+    return u32(latency_ms) + u32(options) + string(rule) + string(key)
+
+
 def reported(reason, sent, text):
     return u8(reason) + u8(sent) + u16(0) + string(text)
 
@@ -143,6 +148,10 @@ def ping(bytes):
 
 def wait(timeout_ms):
     return u32(timeout_ms)
+
+
+def explain(rule, key="", options=0, tokens=1):
+    return u32(options) + u32(tokens) + string(rule) + string(key)
 
 
 def document(json):
@@ -168,10 +177,11 @@ def empty():
 BUILD = {
     "hello": hello, "check": check, "check-adhoc": check_adhoc,
     "cancel": empty, "report": report, "report-adhoc": report_adhoc,
-    "ping": ping, "wait": wait, "status": empty, "servers": empty,
-    "policy": empty, "quit": empty, "welcome": welcome,
-    "decision": decision, "reported": reported, "pong": ping, "document": document,
-    "go-away": go_away, "done": done, "error": error,
+    "report-rule": report_rule, "ping": ping, "wait": wait, "status": empty,
+    "servers": empty, "policy": empty, "rules": empty, "explain": explain,
+    "quit": empty, "reload": empty, "drain": empty, "welcome": welcome,
+    "decision": decision, "reported": reported, "pong": ping,
+    "document": document, "go-away": go_away, "done": done, "error": error,
 }
 WIDE = {"age_us", "generation", "server_id", "elapsed_us", "last_id"}
 FIXED = {"operation_id", "config_hash"}
@@ -182,6 +192,8 @@ DEFAULTS = {
                         age_us=0, deadline_ms=0, options=0, tokens=1,
                         tenant="", label="", guards=[], resources=[]),
     "report": dict(options=0, key=""),
+    "report-rule": dict(options=0, key=""),
+    "explain": dict(options=0, tokens=1, key=""),
     "decision": dict(round=0, has=0, retry_after_ms=0, server_id=0,
                      elapsed_us=0, limit="", text="", guards=[],
                      resources=[]),
@@ -296,6 +308,15 @@ def valid_client():
     good("report-adhoc-bytes", "report-adhoc", 17, latency_ms=U32,
          ttl_ms=U32, max_samples=U32 - 1, buffer_size=U32 - 2,
          min_samples=U32 - 3, tenant="", tracker=b"\x00\x01\xff")
+    good("report-rule", "report-rule", 32, latency_ms=37, rule="checkout")
+    good("report-rule-key", "report-rule", 33, latency_ms=0, options=2,
+         rule="checkout", key=b"eu\x00\xff")
+    good("report-rule-empty-key", "report-rule", 34, latency_ms=6, options=2,
+         rule="checkout")
+    good("report-rule-longest", "report-rule", 35, latency_ms=U32, options=2,
+         rule="r" * 255, key="k" * 255)
+    good("report-rule-unknown-options", "report-rule", 36, latency_ms=7,
+         options=U32 - 2, rule="checkout")
     good("ping", "ping", 18, bytes=b"\x01\x02\x03\x04\x05\x06\x07\x08")
     good("ping-empty", "ping", 19, bytes="")
     good("ping-longest", "ping", 20, bytes="p" * 64)
@@ -304,7 +325,20 @@ def valid_client():
     good("status", "status", 23)
     good("servers", "servers", 24)
     good("policy", "policy", 31)
+    good("rules", "rules", 37)
+    good("explain", "explain", 38, rule="checkout")
+    good("explain-key", "explain", 39, rule="checkout", key=b"\x00\xff\x80",
+         options=2, tokens=3)
+    good("explain-empty-key", "explain", 40, rule="checkout", options=2,
+         tokens=65535)
+    good("explain-longest", "explain", 2**63 + 1, rule="r" * 255,
+         key="k" * 255, options=2, tokens=65535)
+    good("explain-tokens-zero", "explain", 41, rule="checkout", tokens=0)
+    good("explain-unknown-options", "explain", 42, rule="checkout",
+         options=U32 - 2, tokens=U32)
     good("quit", "quit", 25)
+    good("reload", "reload", 43)
+    good("drain", "drain", 44)
     good("status-unknown-flags", "status", 26, flags=0xFFFE)
 
 
@@ -315,6 +349,10 @@ def valid_agent():
     good("welcome-extremes", "welcome", U64, version=1, max_frame=U32,
          max_inflight=U32, default_deadline_ms=U32,
          config_hash=b"\xff" * 16, generation=U64, agent="v" * 512)
+    good("welcome-again", "welcome", 0, version=1, max_frame=16384,
+         max_inflight=64, default_deadline_ms=1105,
+         config_hash=bytes(reversed(HASH)), generation=2,
+         agent="rl-agent 1.0.0")
 
     good("decision-allowed", "decision", 2, outcome=0, permit=1, source=0,
          reason=0, has=2, server_id=8521215115264, elapsed_us=812)
@@ -366,9 +404,14 @@ def valid_agent():
     good("document", "document", 23, json='{"ready":true}')
     good("document-first", "document", 24, flags=MORE, json='{"servers":')
     good("document-last", "document", 24, json="[]}")
+    good("document-rules", "document", 37, json='{"generation":1,"rules":[]}')
     good("document-empty", "document", 24, flags=MORE, json="")
     good("done", "done", 25, reason=0, text="")
     good("done-timeout", "done", 21, reason=9, text="no server of main")
+    good("done-unknown-rule", "done", 38, reason=5, text="no rule nosuch")
+    good("done-refused", "done", 43, reason=4,
+         text="rl-agent.json: rules.checkout.tenant: no such tenant")
+    good("done-draining", "done", 43, reason=11, text="the agent ends")
     good("go-away", "go-away", 0, last_id=7, text="quitting")
     good("go-away-none", "go-away", 0, last_id=0, text="")
     good("go-away-all", "go-away", 0, last_id=U64, text="t" * 512)
@@ -452,7 +495,8 @@ def malformed_client():
         frame("check-adhoc", 1,
               check_adhoc(guards=[dict(gone, name="t" * 256)])))
 
-    for kind in ("cancel", "status", "servers", "policy", "quit"):
+    for kind in ("cancel", "status", "servers", "policy", "rules", "quit",
+                 "reload", "drain"):
         bad(kind + "-with-payload", sender, "malformed",
             frame(kind, 1, b"\0"))
     bad("report-cut", sender, "short", frame("report", 1, u32(1)))
@@ -474,6 +518,38 @@ def malformed_client():
         frame("report-adhoc", 1, report_adhoc(1, 2, 3, 4, 5, "", "t")[:-1]))
     bad("report-adhoc-tenant-256", sender, "too-big",
         frame("report-adhoc", 1, report_adhoc(1, 2, 3, 4, 5, "t" * 256, "")))
+    bad("report-rule-cut", sender, "short",
+        frame("report-rule", 1, u32(1) + b"\2\0\0"))
+    bad("report-rule-no-rule", sender, "short",
+        frame("report-rule", 1, u32(1) + u32(2)))
+    bad("report-rule-no-key", sender, "short",
+        frame("report-rule", 1, report_rule(1, "r")[:-2]))
+    bad("report-rule-key-cut", sender, "short",
+        frame("report-rule", 1, report_rule(1, "r", "eu", 2)[:-1]))
+    bad("report-rule-256", sender, "too-big",
+        frame("report-rule", 1, report_rule(1, "r" * 256)))
+    bad("report-rule-key-256", sender, "too-big",
+        frame("report-rule", 1, report_rule(1, "r", "k" * 256, 2)))
+    bad("report-rule-left-over", sender, "malformed",
+        frame("report-rule", 1, report_rule(1, "r") + b"\0"))
+    # A REPORT, whose tenant comes first: one string too many.
+    bad("report-rule-with-tenant", sender, "malformed",
+        frame("report-rule", 1, report(1, "main", "r")))
+    bad("explain-no-payload", sender, "short", frame("explain", 1))
+    bad("explain-cut", sender, "short",
+        frame("explain", 1, u32(2) + b"\1\0\0"))
+    bad("explain-no-rule", sender, "short",
+        frame("explain", 1, u32(2) + u32(1)))
+    bad("explain-no-key", sender, "short",
+        frame("explain", 1, explain("r")[:-2]))
+    bad("explain-key-past-end", sender, "short",
+        frame("explain", 1, explain("r")[:-2] + u16(255) + b"eu"))
+    bad("explain-rule-256", sender, "too-big",
+        frame("explain", 1, explain("r" * 256)))
+    bad("explain-key-256", sender, "too-big",
+        frame("explain", 1, explain("r", "k" * 256, 2)))
+    bad("explain-left-over", sender, "malformed",
+        frame("explain", 1, explain("r") + b"\0"))
     bad("ping-65", sender, "too-big", frame("ping", 1, b"p" * 65))
     bad("wait-cut", sender, "short", frame("wait", 1, b"\1\0\0"))
     bad("wait-left-over", sender, "malformed",
@@ -487,6 +563,8 @@ def malformed_agent():
     bad("welcome-cut", sender, "short", frame("welcome", 1, greeting[:-1]))
     bad("welcome-left-over", sender, "malformed",
         frame("welcome", 1, greeting + b"\0"))
+    bad("welcome-again-cut", sender, "short",
+        frame("welcome", 0, greeting[:39]))
     bad("welcome-agent-513", sender, "too-big",
         frame("welcome", 1, welcome(1, 16384, 1, 1, HASH, 1, "v" * 513)))
     bad("welcome-version-2", sender, "value",
@@ -571,7 +649,8 @@ def corpus(folder):
                 f.write(data)
     conversation = b"".join(
         bytes.fromhex(m["frame"]) for m in MESSAGES
-        if m["name"] in ("hello", "check-key", "cancel", "ping", "quit"))
+        if m["name"] in ("hello", "check-key", "report-rule-key", "cancel",
+                         "ping", "explain-key", "reload", "quit"))
     with open(os.path.join(folder, "client-conversation"), "wb") as f:
         f.write(conversation)
 
