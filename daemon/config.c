@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/config_hash.h"
@@ -22,52 +23,36 @@
 #define FILE_MAX  4194304 /* bytes of a configuration */
 #define SHOWN_MAX 64      /* bytes of a key in a message */
 
-/* The whole of a file, or NULL with errno; EFBIG over FILE_MAX. */
+/* To the end; NULL with errno, EFBIG over FILE_MAX. */
 static char *
-read_file(const char *path, size_t *len)
+read_all(int fd, size_t *len)
 {
 	char *text = malloc(FILE_MAX + 1);
 	ssize_t n = 1;
-	/* A pipe that nobody writes must not hang the start: it is empty. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	int saved;
 
 	*len = 0;
-	if (fd >= 0)
-		(void)fcntl(fd, F_SETFL, 0);
-	while (text != NULL && fd >= 0 && n > 0 && *len <= FILE_MAX) {
+	while (text != NULL && n > 0 && *len <= FILE_MAX) {
 		n = read(fd, text + *len, FILE_MAX + 1 - *len);
 		if (n > 0)
 			*len += (size_t)n;
 		else if (n < 0 && errno == EINTR)
 			n = 1;
 	}
-	saved = *len > FILE_MAX ? EFBIG : errno;
-	if (fd >= 0)
-		close(fd);
-	if (text != NULL && fd >= 0 && n == 0)
+	if (text != NULL && n == 0)
 		return text;
 	free(text);
-	errno = saved;
+	if (*len > FILE_MAX)
+		errno = EFBIG;
 	return NULL;
 }
 
-struct config *
-config_load(const char *path, char err[CONFIG_ERR_MAX])
+/* Is it a regular file? Then, and only then, it can be read again. */
+static bool
+is_regular(int fd)
 {
-	struct config *config;
-	char *text;
-	size_t len;
+	struct stat st;
 
-	text = read_file(path, &len);
-	if (text == NULL) {
-		message_format(
-		    err, CONFIG_ERR_MAX, "%s: %s", path, strerror(errno));
-		return NULL;
-	}
-	config = config_parse(text, len, path, err);
-	free(text);
-	return config;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* Nothing, or only what JSON calls white space. */
@@ -131,9 +116,9 @@ syntax_error(const char *source, const char *text, size_t len,
 		    error->line, error->column, says);
 }
 
-struct config *
-config_parse(
-    const char *text, size_t len, const char *source, char err[CONFIG_ERR_MAX])
+static struct config *
+parse(const char *text, size_t len, const char *source, bool from_file,
+    char err[CONFIG_ERR_MAX])
 {
 	struct config *config;
 	json_error_t error;
@@ -144,14 +129,70 @@ config_parse(
 		syntax_error(source, text, len, &error, err);
 		return NULL;
 	}
-	config = config_build(root, source, NULL, err);
+	config = config_build(root, source, from_file, NULL, err);
 	json_decref(root);
+	if (config != NULL &&
+	    config_digest(source, text, len, config->file_hash, err) != 0) {
+		config_unref(config);
+		return NULL;
+	}
 	return config;
 }
 
 struct config *
-config_build(json_t *root, const char *source, const struct walk_alias *aliases,
-    char err[CONFIG_ERR_MAX])
+config_parse(
+    const char *text, size_t len, const char *source, char err[CONFIG_ERR_MAX])
+{
+	return parse(text, len, source, false, err);
+}
+
+/* again: only from a regular file, so that nothing can hang. */
+static struct config *
+load(const char *path, bool again, char err[CONFIG_ERR_MAX])
+{
+	/* A pipe that nobody writes must not hang the start: it is empty. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	const bool regular = fd >= 0 && is_regular(fd);
+	struct config *config = NULL;
+	char *text = NULL;
+	size_t len;
+
+	if (fd >= 0 && again && !regular) {
+		message_format(
+		    err, CONFIG_ERR_MAX, "%s: is not a regular file", path);
+		close(fd);
+		return NULL;
+	}
+	if (fd >= 0) {
+		(void)fcntl(fd, F_SETFL, 0);
+		text = read_all(fd, &len);
+	}
+	if (text != NULL)
+		config = parse(text, len, path, regular, err);
+	else
+		message_format(
+		    err, CONFIG_ERR_MAX, "%s: %s", path, strerror(errno));
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	return config;
+}
+
+struct config *
+config_load(const char *path, char err[CONFIG_ERR_MAX])
+{
+	return load(path, false, err);
+}
+
+struct config *
+config_load_again(const char *path, char err[CONFIG_ERR_MAX])
+{
+	return load(path, true, err);
+}
+
+struct config *
+config_build(json_t *root, const char *source, bool from_file,
+    const struct walk_alias *aliases, char err[CONFIG_ERR_MAX])
 {
 	struct config *config = calloc(1, sizeof(*config));
 	struct walk w = {
@@ -163,10 +204,12 @@ config_build(json_t *root, const char *source, const struct walk_alias *aliases,
 		return NULL;
 	}
 	config->refs = 1;
+	config->from_file = from_file;
 	config->source = strdup(source);
-	if (config->source == NULL)
-		rc = walk_nomem(&w);
-	else
+	rc = config->source != NULL ? 0 : walk_nomem(&w);
+	if (rc == 0 && from_file)
+		rc = walk_add_file(&w, source);
+	if (rc == 0)
 		rc = config_parse_root(&w, root);
 	if (rc == 0)
 		rc = config_hash(&w, root);
@@ -244,11 +287,14 @@ config_unref(struct config *config)
 		listener_fini(&config->listeners[i]);
 	for (size_t i = 0; i < config->warning_count; i++)
 		free(config->warnings[i]);
+	for (size_t i = 0; i < config->file_count; i++)
+		free(config->files[i]);
 	free(config->tenants);
 	free(config->trackers);
 	free(config->rules);
 	free(config->listeners);
 	free(config->warnings);
+	free(config->files);
 	free(config->control.path);
 	free(config->source);
 	free(config);

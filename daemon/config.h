@@ -25,7 +25,14 @@
 #define CONFIG_HASH_LEN  16
 #define CONFIG_MAX_ADDRS 8 /* nameservers */
 
-enum config_failure { FAILURE_OPEN, FAILURE_CLOSED };
+/* FAILURE_LOCAL, of rules only: a limiter of the agent's own decides. */
+enum config_failure { FAILURE_OPEN, FAILURE_CLOSED, FAILURE_LOCAL };
+
+/* What FAILURE_LOCAL lets through. */
+struct config_local {
+	double permits_per_second;
+	double max_burst_seconds;
+};
 
 struct config_dns {
 	char *name; /* tenant DNS name; the key's default is filled in */
@@ -80,6 +87,8 @@ struct config_rule {
 	size_t guard_count;
 	struct config_guard *guards;
 	enum config_failure on_failure;
+	struct config_local local; /* with FAILURE_LOCAL */
+	bool shadow;               /* mode: what is denied is permitted */
 };
 
 struct config_patterns {
@@ -121,8 +130,12 @@ enum config_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_INFO, LEVEL_DEBUG };
  * (listeners). */
 struct config {
 	uint32_t refs;
-	char *source;                  /* the file, or "environment" */
-	uint8_t hash[CONFIG_HASH_LEN]; /* of what decides; no secret */
+	char *source;                       /* the file, or "environment" */
+	bool from_file;                     /* else it cannot be loaded again */
+	uint8_t hash[CONFIG_HASH_LEN];      /* of what decides; no secret */
+	uint8_t file_hash[CONFIG_HASH_LEN]; /* of the text as it is */
+	size_t file_count; /* the file itself, and every key file, by path */
+	char **files;
 	size_t tenant_count;
 	struct config_tenant *tenants;
 	size_t tracker_count;
@@ -144,6 +157,8 @@ struct config {
  * part of err or of a warning.
  */
 struct config *config_load(const char *path, char err[CONFIG_ERR_MAX]);
+/* The same from a regular file only: a pipe could hang who reads it. */
+struct config *config_load_again(const char *path, char err[CONFIG_ERR_MAX]);
 
 /* The same from text; source stands for the file in messages. */
 struct config *config_parse(
@@ -159,6 +174,15 @@ struct config *config_from_environment(char err[CONFIG_ERR_MAX]);
 struct config *config_ref(struct config *config);
 /* Takes NULL. */
 void config_unref(struct config *config);
+
+/* Is nothing different, the keys included? Then loading b changes nothing. */
+bool config_equal(const struct config *a, const struct config *b);
+/* Would one struct tenant do for both? on_failure is no part of it. */
+bool config_tenant_equal(
+    const struct config_tenant *a, const struct config_tenant *b);
+/* Do both find the same servers in the same way? */
+bool config_tenant_same_servers(
+    const struct config_tenant *a, const struct config_tenant *b);
 
 /* Lookups by name, any bytes; NULL when there is none. */
 const struct config_tenant *config_tenant(

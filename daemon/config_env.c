@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config_hash.h"
 #include "daemon/config_parse.h"
 #include "daemon/message.h"
 
@@ -82,14 +83,21 @@ config_from_environment(char err[CONFIG_ERR_MAX])
 	struct config *config = NULL;
 	const char *bad;
 	json_t *root = build_json(&bad);
+	char *text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
 
-	if (root != NULL)
-		config = config_build(root, SOURCE, aliases, err);
+	if (text != NULL)
+		config = config_build(root, SOURCE, false, aliases, err);
 	else if (bad != NULL)
 		message_format(err, CONFIG_ERR_MAX,
 		    SOURCE ": %s: is not text in UTF-8", bad);
 	else
 		message_format(err, CONFIG_ERR_MAX, SOURCE ": out of memory");
+	if (config != NULL && config_digest(SOURCE, text, strlen(text),
+				  config->file_hash, err) != 0) {
+		config_unref(config);
+		config = NULL;
+	}
+	free(text);
 	json_decref(root);
 	return config;
 }

@@ -109,19 +109,19 @@ hashed_text(const struct config *c, json_t *root)
 	return text;
 }
 
-static int
-digest(struct walk *w, const uint8_t *bytes, size_t len)
+int
+config_digest(const char *source, const void *bytes, size_t len,
+    uint8_t out[CONFIG_HASH_LEN], char err[CONFIG_ERR_MAX])
 {
 	struct id_hash *h = id_hash_new();
-	int rc =
-	    h == NULL ? RLA_ECRYPTO : id_digest(h, bytes, len, w->config->hash);
+	int rc = h == NULL ? RLA_ECRYPTO : id_digest(h, bytes, len, out);
 
 	id_hash_free(h);
 	if (rc != 0)
-		message_format(w->err, CONFIG_ERR_MAX,
+		message_format(err, CONFIG_ERR_MAX,
 		    "%s: the crypto library has no BLAKE2s (a provider for "
 		    "FIPS only?)",
-		    w->source);
+		    source);
 	return rc;
 }
 
@@ -147,7 +147,8 @@ config_hash(struct walk *w, json_t *root)
 		writer_u8(&out, (uint8_t)c->tenants[i].cred.auth);
 		writer_u8(&out, (uint8_t)c->tenants[i].profile);
 	}
-	rc = digest(w, bytes, writer_len(&out));
+	rc = config_digest(
+	    w->source, bytes, writer_len(&out), w->config->hash, w->err);
 out:
 	free(bytes);
 	free(text);

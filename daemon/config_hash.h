@@ -8,6 +8,9 @@
 
 #include "daemon/config_walk.h"
 
+/* Of any bytes. 0, or a negative number with the error of source written. */
+int config_digest(const char *source, const void *bytes, size_t len,
+    uint8_t out[CONFIG_HASH_LEN], char err[CONFIG_ERR_MAX]);
 /* Sets w->config->hash; all the rest is parsed. Writes the error itself. */
 int config_hash(struct walk *w, json_t *root);
 

@@ -99,6 +99,8 @@ from_file(struct walk *w, const char *kind, const char *name, const char *path,
 	ssize_t len;
 	int fd, rc;
 
+	if (walk_add_file(w, path) != 0)
+		return RLA_ENOMEM;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return walk_fail(w, "%s %s: %s", kind, name, strerror(errno));

@@ -1,14 +1,17 @@
 /*
- * Listeners and the control socket. Paths are distinct, groups are resolved
- * here: a configuration that names an unknown group is refused.
+ * Listeners and the control socket. No two of them may want the same file,
+ * groups are resolved here: a configuration that names an unknown group is
+ * refused.
  */
 #include "daemon/config_parse.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "proto/err.h"
 
@@ -191,25 +194,118 @@ static const struct walk_key listener_keys[] = {
     {.name = NULL},
 };
 
-/* The rows before this one have their paths. */
-static int
-check_path(struct walk *w, const struct config_listener *l)
+static bool
+find_folder(const char *path, struct stat *out)
 {
-	for (const struct config_listener *o = w->config->listeners; o < l;
-	     o++) {
-		if (strcmp(o->path, l->path) == 0) {
-			walk_enter(w, "path");
+	char folder[WALK_SOCKET_MAX + sizeof("/.")];
+
+	snprintf(folder, sizeof(folder), "%.*s/.",
+	    (int)(strrchr(path, '/') - path), path);
+	return stat(folder, out) == 0;
+}
+
+/* By one name or another: links may lead to the same folder. Of a folder that
+ * is not there yet only the text tells. */
+static bool
+same_folder(const char *a, const char *b)
+{
+	const long len = strrchr(a, '/') - a;
+	struct stat sa, sb;
+
+	if (strrchr(b, '/') - b == len && strncmp(a, b, (size_t)len) == 0)
+		return true;
+	return find_folder(a, &sa) && find_folder(b, &sb) &&
+	       sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+/* Is b the name of a, or one that a needs beside it (daemon/io/listener.h)? */
+static bool
+takes_name(const char *a, const char *b)
+{
+	size_t len = strlen(a);
+
+	return strncmp(a, b, len) == 0 &&
+	       (b[len] == '\0' || strcmp(b + len, ".lock") == 0 ||
+		   strcmp(b + len, ".new") == 0);
+}
+
+/* The value under the cursor against the listeners before this one. */
+static int
+check_path(struct walk *w, const char *path, const struct config_listener *end)
+{
+	const struct config_listener *l = w->config->listeners;
+	const char *name = strrchr(path, '/'), *other;
+
+	for (; l < end; l++) {
+		other = strrchr(l->path, '/');
+		if (!(takes_name(name, other) || takes_name(other, name)) ||
+		    !same_folder(path, l->path))
+			continue;
+		if (strcmp(name, other) == 0)
 			return walk_fail(
-			    w, "is the path of listener %s, too", o->name);
-		}
+			    w, "is the path of listener %s, too", l->name);
+		return walk_fail(w,
+		    "is too near to that of listener %s: PATH.lock and "
+		    "PATH.new are taken, too",
+		    l->name);
 	}
 	return 0;
+}
+
+/* Rows start with their name. */
+static bool
+matches(const char *pattern, const void *rows, size_t count, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const char *name =
+		    *(char *const *)((const char *)rows + i * size);
+
+		if (fnmatch(pattern, name, 0) == 0)
+			return true;
+	}
+	return strcmp(pattern, "*") == 0;
+}
+
+/* A pattern that allows nothing is a slip of the pen, or of tomorrow. */
+static int
+warn_of_patterns(struct walk *w, const char *key,
+    const struct config_patterns *p, const void *rows, size_t count,
+    size_t size)
+{
+	size_t list = walk_enter(w, key), mark, i;
+	int rc = 0;
+
+	for (i = 0; i < p->count && rc == 0; i++) {
+		if (matches(p->list[i], rows, count, size))
+			continue;
+		mark = walk_enter_item(w, i);
+		rc = walk_warn(w, "matches none of the %s", key);
+		walk_leave(w, mark);
+	}
+	walk_leave(w, list);
+	return rc;
+}
+
+static int
+warn_of_listener(struct walk *w, const struct config_listener *l)
+{
+	const struct config *c = w->config;
+	int rc = warn_of_patterns(
+	    w, "rules", &l->rules, c->rules, c->rule_count, sizeof(*c->rules));
+
+	return rc != 0
+		   ? rc
+		   : warn_of_patterns(w, "trackers", &l->trackers, c->trackers,
+			 c->tracker_count, sizeof(*c->trackers));
 }
 
 static int
 parse_listener(struct walk *w, json_t *json, void *row)
 {
 	struct config_listener *l = row;
+	size_t mark;
 	int rc;
 
 	l->mode = 0660;
@@ -227,7 +323,12 @@ parse_listener(struct walk *w, json_t *json, void *row)
 		if (l->path == NULL)
 			rc = walk_nomem(w);
 	}
-	return rc == 0 ? check_path(w, l) : rc;
+	if (rc != 0)
+		return rc;
+	mark = walk_enter(w, "path");
+	rc = check_path(w, l->path, l);
+	walk_leave(w, mark);
+	return rc != 0 ? rc : warn_of_listener(w, l);
 }
 
 int
@@ -291,11 +392,9 @@ config_parse_control(struct walk *w, json_t *json)
 		return rc;
 	walk_enter(w, "path");
 	rc = resolve_control_path(w, &c->control);
-	for (size_t i = 0; i < c->listener_count && rc == 0; i++) {
-		if (strcmp(c->listeners[i].path, c->control.path) == 0)
-			rc = walk_fail(w, "is the path of listener %s, too",
-			    c->listeners[i].name);
-	}
+	if (rc == 0)
+		rc = check_path(
+		    w, c->control.path, c->listeners + c->listener_count);
 	walk_leave(w, mark);
 	return rc;
 }

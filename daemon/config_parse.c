@@ -39,30 +39,76 @@ parse_later(struct walk *w, json_t *json, void *where)
 }
 
 static int
-parse_local(struct walk *w, json_t *json, void *where)
+refuse_local(struct walk *w, json_t *json, void *where)
 {
 	(void)json;
 	(void)where;
-	return walk_fail(w, "not yet supported");
+	return walk_fail(w, "only a rule can have a local limiter");
 }
-
-static const struct walk_key failure_keys[] = {
-    {.name = "local", .kind = WALK_FUNC, .func = parse_local},
-    {.name = NULL},
-};
 
 int
 config_parse_failure(struct walk *w, json_t *json, void *where)
 {
-	const struct walk_key word = {
+	static const struct walk_key keys[] = {
+	    {.name = "local", .kind = WALK_FUNC, .func = refuse_local},
+	    {.name = NULL},
+	};
+	static const struct walk_key word = {
 	    .kind = WALK_WORD, .words = failure_words};
-	size_t count;
+	int rc = 0;
 
-	if (!json_is_object(json))
-		return walk_value(w, json, &word, where);
-	if (walk_count(w, json, JSON_OBJECT, 1, 1, &count) != 0)
-		return RLA_EINVAL;
-	return walk_object(w, json, failure_keys, where);
+	if (json_is_object(json))
+		rc = walk_object(w, json, keys, where);
+	return rc == 0 ? walk_value(w, json, &word, where) : rc;
+}
+
+static int
+parse_local(struct walk *w, json_t *json, void *where)
+{
+	static const struct walk_key keys[] = {
+	    {.name = "permits_per_second",
+		.kind = WALK_REAL,
+		.offset = offsetof(struct config_local, permits_per_second),
+		.low = 0.001,
+		.high = 1000000},
+	    {.name = "max_burst_seconds",
+		.kind = WALK_REAL,
+		.offset = offsetof(struct config_local, max_burst_seconds),
+		.low = 0.001,
+		.high = 3600},
+	    {.name = NULL},
+	};
+	struct config_local *local = where;
+
+	local->permits_per_second = 10;
+	local->max_burst_seconds = 1;
+	return walk_object(w, json, keys, local);
+}
+
+int
+config_parse_rule_failure(struct walk *w, json_t *json, void *where)
+{
+	static const struct walk_key keys[] = {
+	    {.name = "local",
+		.kind = WALK_FUNC,
+		.offset = offsetof(struct config_rule, local),
+		.required = true,
+		.func = parse_local},
+	    {.name = NULL},
+	};
+	struct config_rule *rule = where;
+	int rc;
+
+	if (!json_is_object(json)) {
+		rc = config_parse_failure(w, json, &rule->on_failure);
+		return rc == 0 ? 0
+			       : walk_fail(w, "must be \"open\", \"closed\" or "
+					      "{\"local\": {}}");
+	}
+	rc = walk_object(w, json, keys, rule);
+	if (rc == 0)
+		rule->on_failure = FAILURE_LOCAL;
+	return rc;
 }
 
 static const struct walk_key limits_keys[] = {

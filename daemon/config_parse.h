@@ -27,9 +27,9 @@
 
 /*
  * A configuration from parsed JSON, with one reference; NULL with err set.
- * Borrows everything.
+ * Borrows everything. Its file_hash is the caller's to set.
  */
-struct config *config_build(json_t *root, const char *source,
+struct config *config_build(json_t *root, const char *source, bool from_file,
     const struct walk_alias *aliases, char err[CONFIG_ERR_MAX]);
 
 /* All return 0, or a negative number with the error written. */
@@ -54,7 +54,9 @@ int config_parse_control(struct walk *w, json_t *json);
 /* Frees the patterns and leaves none. */
 void config_patterns_fini(struct config_patterns *p);
 
-/* "open" or "closed"; where is an enum config_failure. A WALK_FUNC. */
+/* WALK_FUNCs. "open" or "closed"; where is an enum config_failure. */
 int config_parse_failure(struct walk *w, json_t *json, void *where);
+/* These or {"local": {}}; where is a struct config_rule. */
+int config_parse_rule_failure(struct walk *w, json_t *json, void *where);
 
 #endif

@@ -47,57 +47,61 @@ parse_growing(struct walk *w, json_t *json, struct schedule *out,
 }
 
 static int
-parse_form(struct walk *w, const char *form, json_t *json, uint32_t min,
+parse_form(struct walk *w, enum schedule_kind kind, json_t *json, uint32_t min,
     struct schedule *out)
 {
-	*out = (struct schedule){.kind = SCHEDULE_FIXED};
-	if (strcmp(form, "fixed") == 0) {
+	*out = (struct schedule){.kind = kind};
+	switch (kind) {
+	case SCHEDULE_FIXED:
 		if (walk_u32(w, json, min, UINT32_MAX, &out->initial) != 0)
 			return RLA_EINVAL;
 		out->max = out->initial;
 		return 0;
-	}
-	if (strcmp(form, "linear") == 0) {
-		out->kind = SCHEDULE_LINEAR;
+	case SCHEDULE_LINEAR:
 		return parse_growing(w, json, out, "step", 0, min);
-	}
-	if (strcmp(form, "exponential") == 0) {
-		out->kind = SCHEDULE_EXPONENTIAL;
+	case SCHEDULE_EXPONENTIAL:
 		return parse_growing(w, json, out, "factor", 1, min);
 	}
-	return walk_fail(w, "unknown key");
+	return RLA_EINVAL;
 }
+
+/* Borrowed; NULL when absent. */
+struct forms {
+	json_t *of[SCHEDULE_EXPONENTIAL + 1];
+};
+
+#define FORM(key, kind_)          \
+	[kind_] = {.name = (key), \
+	    .kind = WALK_RAW,     \
+	    .offset = offsetof(struct forms, of[kind_])}
+
+static const struct walk_key form_keys[] = {
+    FORM("fixed", SCHEDULE_FIXED),
+    FORM("linear", SCHEDULE_LINEAR),
+    FORM("exponential", SCHEDULE_EXPONENTIAL),
+    {.name = NULL},
+};
 
 static int
 parse_schedule(struct walk *w, json_t *json, uint32_t min, struct schedule *out)
 {
-	bool found = false;
-	const char *form;
-	json_t *value;
+	struct forms forms = {{NULL, NULL, NULL}};
+	int rc = walk_object(w, json, form_keys, &forms), kind = -1;
 	size_t mark;
-	int rc;
 
-	if (!json_is_object(json))
-		return walk_fail(w, "must be an object");
-	json_object_foreach(json, form, value)
-	{
-		if (walk_is_comment(form))
-			continue;
-		if (found)
-			return walk_fail(w,
-			    "must hold exactly one of fixed, linear and "
-			    "exponential");
-		found = true;
-		mark = walk_enter(w, form);
-		rc = parse_form(w, form, value, min, out);
-		if (rc != 0)
-			return rc;
-		walk_leave(w, mark);
+	if (rc != 0)
+		return rc;
+	for (int i = SCHEDULE_FIXED; i <= SCHEDULE_EXPONENTIAL; i++) {
+		if (forms.of[i] != NULL)
+			kind = kind == -1 ? i : -2;
 	}
-	if (!found)
+	if (kind < 0)
 		return walk_fail(w,
 		    "must hold exactly one of fixed, linear and exponential");
-	return 0;
+	mark = walk_enter(w, form_keys[kind].name);
+	rc = parse_form(w, (enum schedule_kind)kind, forms.of[kind], min, out);
+	walk_leave(w, mark);
+	return rc;
 }
 
 static int

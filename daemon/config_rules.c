@@ -11,6 +11,7 @@
 #include "proto/packet.h"
 #include "proto/pdu.h"
 
+/* The index of shadow is 1. */
 static const char *const mode_words[] = {"enforce", "shadow", NULL};
 
 /* where is the char * of a bucket. */
@@ -137,7 +138,7 @@ parse_tenant_name(struct walk *w, json_t *json, void *where)
 	return 0;
 }
 
-/* A rule and what is read of it but not kept: it has one value so far. */
+/* A rule and what is read of it but not kept as it is. */
 struct draft {
 	struct config_rule rule;
 	int mode;
@@ -164,8 +165,8 @@ static const struct walk_key rule_keys[] = {
 	.func = parse_guards},
     {.name = "on_failure",
 	.kind = WALK_FUNC,
-	.offset = offsetof(struct draft, rule.on_failure),
-	.func = config_parse_failure},
+	.offset = offsetof(struct draft, rule),
+	.func = config_parse_rule_failure},
     {.name = "mode",
 	.kind = WALK_WORD,
 	.offset = offsetof(struct draft, mode),
@@ -209,17 +210,40 @@ warn_of_resources(struct walk *w, const struct config_rule *rule,
 
 	for (size_t i = 0; i < rule->resource_count && rc == 0; i++) {
 		r = &rule->resources[i];
-		if (config_allows_window(tenant, r->window_ms))
-			continue;
 		mark = walk_enter_item(w, i);
-		walk_enter(w, "window_ms");
-		rc = walk_warn(w,
-		    "%u ms is over the key's limit of %u ms: every check "
-		    "will fail",
-		    r->window_ms, tenant->cred.quotas.rate_window_ms);
+		if (!config_allows_window(tenant, r->window_ms)) {
+			walk_enter(w, "window_ms");
+			rc = walk_warn(w,
+			    "%u ms is over the key's limit of %u ms: every "
+			    "check will fail",
+			    r->window_ms, tenant->cred.quotas.rate_window_ms);
+		} else if (r->tokens > r->limit) {
+			walk_enter(w, "tokens");
+			rc = walk_warn(w,
+			    "%u is over the limit of %u: every check will be "
+			    "denied",
+			    r->tokens, r->limit);
+		}
 		walk_leave(w, mark);
 	}
 	walk_leave(w, list);
+	return rc;
+}
+
+static int
+warn_of_failure(struct walk *w, const struct config_rule *rule)
+{
+	size_t mark;
+	int rc;
+
+	if (rule->on_failure != FAILURE_LOCAL)
+		return 0;
+	mark = walk_enter(w, "on_failure");
+	walk_enter(w, "local");
+	rc = walk_warn(w,
+	    "the limiter is not applied: a check that fails is permitted, as "
+	    "with \"open\"");
+	walk_leave(w, mark);
 	return rc;
 }
 
@@ -231,7 +255,12 @@ warn_of_rule(struct walk *w, const struct config_rule *rule)
 	    rule->resource_count, strlen(rule->label));
 	int rc = 0;
 
-	if (size > PACKET_MAX)
+	if (size == SIZE_MAX)
+		rc = walk_warn(w,
+		    "its request has more than a datagram of %d bytes holds: "
+		    "every check will fail",
+		    PACKET_MAX);
+	else if (size > PACKET_MAX)
 		rc = walk_warn(w,
 		    "its request of %zu bytes does not fit a datagram of %d: "
 		    "every check will fail",
@@ -240,6 +269,8 @@ warn_of_rule(struct walk *w, const struct config_rule *rule)
 		rc = warn_of_guards(w, rule, tenant);
 	if (rc == 0)
 		rc = warn_of_resources(w, rule, tenant);
+	if (rc == 0)
+		rc = warn_of_failure(w, rule);
 	return rc;
 }
 
@@ -255,10 +286,7 @@ resolve_rule(struct walk *w, struct draft *d)
 	}
 	if (rule->tenant == SIZE_MAX)
 		rule->tenant = 0;
-	if (d->mode != 0) {
-		walk_enter(w, "mode");
-		return walk_fail(w, "not yet supported");
-	}
+	rule->shadow = d->mode == 1;
 	if (d->coalesce) {
 		walk_enter(w, "coalesce");
 		return walk_fail(w, "not yet supported");

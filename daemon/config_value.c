@@ -24,6 +24,21 @@ walk_u32(
 	return 0;
 }
 
+/* JSON knows no NaN, and jansson refuses what does not fit a double. */
+static int
+walk_real(struct walk *w, json_t *json, const struct walk_key *key, double *out)
+{
+	double value = json_number_value(json);
+
+	if (!json_is_number(json))
+		return walk_fail(w, "must be a number");
+	if (!(value >= key->low && value <= key->high))
+		return walk_fail(w, "must be %.10g..%.10g, not %.15g", key->low,
+		    key->high, value);
+	*out = value;
+	return 0;
+}
+
 int
 walk_text(struct walk *w, json_t *json, uint32_t min, uint32_t max, char **out)
 {
@@ -47,15 +62,48 @@ walk_text(struct walk *w, json_t *json, uint32_t min, uint32_t max, char **out)
 	return 0;
 }
 
+static bool
+is_file_path(const char *text)
+{
+	const char *last = strrchr(text, '/');
+
+	return text[0] == '/' && last[1] != '\0' && strcmp(last, "/.") != 0 &&
+	       strcmp(last, "/..") != 0;
+}
+
+/* In its place, less its empty and its "." parts. What ".." leads to is the
+ * kernel's to say: there may be links. */
+static void
+path_shorten(char *path)
+{
+	const char *in = path;
+	char *out = path;
+	size_t len;
+
+	for (; *in != '\0'; in += len) {
+		in += strspn(in, "/");
+		len = strcspn(in, "/");
+		if (len == 0 || (len == 1 && *in == '.'))
+			continue;
+		*out++ = '/';
+		memmove(out, in, len);
+		out += len;
+	}
+	*out = '\0';
+}
+
 static int
 walk_path(struct walk *w, json_t *json, char **out)
 {
 	const char *text = json_string_value(json);
-	size_t len = json_string_length(json);
+	int rc;
 
-	if (text != NULL && (text[0] != '/' || len < 2 || text[len - 1] == '/'))
+	if (text != NULL && !is_file_path(text))
 		return walk_fail(w, "must be the absolute path of a file");
-	return walk_text(w, json, 2, WALK_SOCKET_MAX, out);
+	rc = walk_text(w, json, 2, WALK_SOCKET_MAX, out);
+	if (rc == 0)
+		path_shorten(*out);
+	return rc;
 }
 
 static int
@@ -130,6 +178,8 @@ walk_value(
 		return rc;
 	case WALK_U32:
 		return walk_u32(w, json, key->min, key->max, where);
+	case WALK_REAL:
+		return walk_real(w, json, key, where);
 	case WALK_TEXT:
 		return walk_text(w, json, key->min, key->max, where);
 	case WALK_PATH:

@@ -174,6 +174,27 @@ walk_warn(struct walk *w, const char *fmt, ...)
 	return 0;
 }
 
+int
+walk_add_file(struct walk *w, const char *path)
+{
+	struct config *c = w->config;
+	char **list;
+
+	for (size_t i = 0; i < c->file_count; i++) {
+		if (strcmp(c->files[i], path) == 0)
+			return 0;
+	}
+	list = realloc(c->files, (c->file_count + 1) * sizeof(*list));
+	if (list == NULL)
+		return walk_nomem(w);
+	c->files = list;
+	list[c->file_count] = strdup(path);
+	if (list[c->file_count] == NULL)
+		return walk_nomem(w);
+	c->file_count++;
+	return 0;
+}
+
 bool
 walk_is_comment(const char *key)
 {

@@ -37,8 +37,10 @@ enum walk_kind {
 	WALK_TRI,  /* int: 0, 1, or -1 for null */
 	WALK_U16,
 	WALK_U32,  /* min..max, JSON integers only */
+	WALK_REAL, /* double: low..high, any JSON number */
 	WALK_TEXT, /* char *: min..max bytes, no control characters */
-	WALK_PATH, /* char *: an absolute path that fits sockaddr_un */
+	WALK_PATH, /* char *: an absolute path that fits sockaddr_un,
+		    * shortened: no empty and no "." parts */
 	WALK_MODE, /* mode_t, from an octal string */
 	WALK_WORD, /* int or enum: the index in words */
 	WALK_RAW,  /* json_t *, borrowed, any type */
@@ -51,6 +53,8 @@ struct walk_key {
 	size_t offset; /* into the target */
 	uint32_t min;
 	uint32_t max;
+	double low;
+	double high;
 	bool required;
 	bool null_ok; /* null leaves the target as it is */
 	const char *const *words;
@@ -66,6 +70,9 @@ int walk_fail_at(struct walk *w, const char *key, const char *reason);
 /* Adds a warning about the value under the cursor. 0 or RLA_ENOMEM. */
 int walk_warn(struct walk *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A file whose change makes another configuration. 0 or RLA_ENOMEM. */
+int walk_add_file(struct walk *w, const char *path);
 
 /* Move the cursor down; what they return, walk_leave() goes back to. */
 size_t walk_enter(struct walk *w, const char *key);

@@ -63,6 +63,28 @@ build(struct rules *rules, const struct config *config,
 }
 
 static void
+require_path(const char *path)
+{
+	require(path[0] == '/' && strstr(path, "//") == NULL &&
+		    strstr(path, "/./") == NULL,
+	    "a path is short");
+	require(path[strlen(path) - 1] != '/', "a path of a file");
+}
+
+static void
+require_local(const struct config_rule *rule)
+{
+	const struct config_local *l = &rule->local;
+
+	require(rule->on_failure != FAILURE_LOCAL ||
+		    (l->permits_per_second >= 0.001 &&
+			l->permits_per_second <= 1e6 &&
+			l->max_burst_seconds >= 0.001 &&
+			l->max_burst_seconds <= 3600),
+	    "a local limiter is in its range");
+}
+
+static void
 use(const struct config *config)
 {
 	struct rules *rules = rules_new(config);
@@ -71,9 +93,12 @@ use(const struct config *config)
 	require(config->tenant_count >= 1, "a tenant");
 	require(config->listener_count >= 1, "a listener");
 	require(config->control.path != NULL, "a control socket");
+	for (size_t i = 0; i < config->listener_count; i++)
+		require_path(config->listeners[i].path);
 	for (size_t i = 0; i < config->rule_count; i++) {
 		const struct config_rule *rule = &config->rules[i];
 
+		require_local(rule);
 		require(
 		    config_rule(config, rule->name, strlen(rule->name)) == rule,
 		    "a rule is found by its name");
@@ -102,6 +127,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(again != NULL, "the same again");
 	require(memcmp(config->hash, again->hash, CONFIG_HASH_LEN) == 0,
 	    "the same hash");
+	require(config_equal(config, again), "nothing is different");
 	config_unref(again);
 	config_unref(config);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * Rules, trackers, listeners and the small sections: every key with good and
- * bad values, by the exact line that a bad one gives, and every default.
+ * Rules, trackers and the small sections: every key with good and bad values,
+ * by the exact line that a bad one gives, and every default.
  */
 #include "daemon/config.h"
 
@@ -43,16 +43,10 @@ START_TEST(test_rules)
 		"rules.checkout.resources[0]: must be an object"},
 	    {"rules.checkout.on_failure", "\"closed\"", NULL},
 	    {"rules.checkout.on_failure", "\"shut\"",
-		"rules.checkout.on_failure: must be one of \"open\", "
-		"\"closed\""},
-	    {"rules.checkout.on_failure",
-		"{\"local\":{\"permits_per_second\":1}}",
-		"rules.checkout.on_failure.local: not yet supported"},
-	    {"rules.checkout.on_failure", "{\"locall\":1}",
-		"rules.checkout.on_failure.locall: unknown key"},
+		"rules.checkout.on_failure: must be \"open\", \"closed\" or "
+		"{\"local\": {}}"},
 	    {"rules.checkout.mode", "\"enforce\"", NULL},
-	    {"rules.checkout.mode", "\"shadow\"",
-		"rules.checkout.mode: not yet supported"},
+	    {"rules.checkout.mode", "\"shadow\"", NULL},
 	    {"rules.checkout.mode", "\"x\"",
 		"rules.checkout.mode: must be one of \"enforce\", \"shadow\""},
 	    {"rules.checkout.coalesce", "false", NULL},
@@ -71,6 +65,88 @@ START_TEST(test_rules)
 	};
 
 	RUN(edits);
+}
+END_TEST
+
+#define F               "rules.checkout.on_failure"
+#define RATE            F ".local.permits_per_second"
+#define BURST           F ".local.max_burst_seconds"
+#define PERMITS(number) "{\"local\":{\"permits_per_second\":" number "}}"
+#define SECONDS(number) "{\"local\":{\"max_burst_seconds\":" number "}}"
+
+START_TEST(test_local_limiters)
+{
+	static const struct edit edits[] = {
+	    {F, "{\"local\":{}}", NULL},
+	    {F, "{\"local\":{\"_\":1},\"_\":2}", NULL},
+	    {F, PERMITS("0.001"), NULL},
+	    {F, PERMITS("1000000"), NULL},
+	    {F, PERMITS("1e6"), NULL},
+	    {F, PERMITS("0.0009"), RATE ": must be 0.001..1000000, not 0.0009"},
+	    {F, PERMITS("0"), RATE ": must be 0.001..1000000, not 0"},
+	    {F, PERMITS("-1"), RATE ": must be 0.001..1000000, not -1"},
+	    {F, PERMITS("1e-400"), RATE ": must be 0.001..1000000, not 0"},
+	    {F, PERMITS("1000000.5"),
+		RATE ": must be 0.001..1000000, not 1000000.5"},
+	    {F, PERMITS("1e300"), RATE ": must be 0.001..1000000, not 1e+300"},
+	    {F, PERMITS("9223372036854775807"),
+		RATE ": must be 0.001..1000000, not 9.22337203685478e+18"},
+	    {F, PERMITS("\"10\""), RATE ": must be a number"},
+	    {F, PERMITS("null"), RATE ": must be a number"},
+	    {F, PERMITS("true"), RATE ": must be a number"},
+	    {F, SECONDS("0.001"), NULL},
+	    {F, SECONDS("3600"), NULL},
+	    {F, SECONDS("3600.1"), BURST ": must be 0.001..3600, not 3600.1"},
+	    {F, SECONDS("0.0"), BURST ": must be 0.001..3600, not 0"},
+	    {F, SECONDS("{}"), BURST ": must be a number"},
+	    {F, "{}", F ".local: is missing"},
+	    {F, "{\"local\":3}", F ".local: must be an object"},
+	    {F, "{\"local\":{},\"open\":{}}", F ".open: unknown key"},
+	    {F, "{\"local\":{\"burst\":1}}", F ".local.burst: unknown key"},
+	};
+	char err[CONFIG_ERR_MAX], *text;
+	struct config *c;
+
+	RUN(edits);
+	text = edited(&(struct edit){F, PERMITS("2.5"), NULL});
+	c = fixture_parse(text, err);
+	ck_assert_msg(c != NULL, "%s", err);
+	ck_assert_int_eq(c->rules[0].on_failure, FAILURE_LOCAL);
+	ck_assert(c->rules[0].local.permits_per_second == 2.5);
+	ck_assert(c->rules[0].local.max_burst_seconds == 1.0);
+	ck_assert_uint_eq(c->warning_count, 1);
+	ck_assert_str_eq(c->warnings[0],
+	    "t.json: " F ".local: the limiter is not applied: a check that "
+	    "fails is permitted, as with \"open\"");
+	config_unref(c);
+	free(text);
+	text = edited(&(struct edit){F, SECONDS("7"), NULL});
+	c = fixture_parse(text, err);
+	ck_assert_msg(c != NULL, "%s", err);
+	ck_assert(c->rules[0].local.permits_per_second == 10.0);
+	ck_assert(c->rules[0].local.max_burst_seconds == 7.0);
+	config_unref(c);
+	free(text);
+}
+END_TEST
+
+START_TEST(test_shadow)
+{
+	char err[CONFIG_ERR_MAX], *text;
+	struct config *c;
+
+	for (int shadow = 0; shadow < 2; shadow++) {
+		text = edited(&(struct edit){"rules.checkout.mode",
+		    shadow ? "\"shadow\"" : "\"enforce\"", NULL});
+		c = fixture_parse(text, err);
+		ck_assert_msg(c != NULL, "%s", err);
+		ck_assert_int_eq(c->rules[0].shadow, shadow);
+		ck_assert_int_eq(c->rules[0].on_failure, FAILURE_OPEN);
+		ck_assert(!c->rules[1].shadow);
+		ck_assert_uint_eq(c->warning_count, 0);
+		config_unref(c);
+		free(text);
+	}
 }
 END_TEST
 
@@ -119,70 +195,6 @@ START_TEST(test_trackers)
 		"trackers.inventory.min: unknown key"},
 	    {"trackers.inventory", "[]",
 		"trackers.inventory: must be an object"},
-	};
-
-	RUN(edits);
-}
-END_TEST
-
-#define L "listeners.main"
-
-/* 100 bytes of a path. */
-#define S50  "/345678901234567890123456789012345678901234567890a"
-#define S100 S50 S50
-
-START_TEST(test_listeners)
-{
-	static const struct edit edits[] = {
-	    {"listeners", NULL, NULL},
-	    {"listeners", "{}", "listeners: must have 1..64 entries, not 0"},
-	    {L ".path", "null", L ".path: must be a string"},
-	    {L ".path", "\"agent.sock\"",
-		L ".path: must be the absolute path of a file"},
-	    {L ".path", "\"/run/x/\"",
-		L ".path: must be the absolute path of a file"},
-	    {L ".path", "\"" S100 "1234567\"", NULL},
-	    {L ".path", "\"" S100 "12345678\"",
-		L ".path: must be 2..107 bytes long"},
-	    {L ".path", "\"/run/x/second.sock\"",
-		"listeners.second.path: is the path of listener main, too"},
-	    {L ".path", "\"/run/x/control.sock\"",
-		"control.path: is the path of listener main, too"},
-	    {L ".mode", "\"0600\"", NULL},
-	    {L ".mode", "\"777\"", NULL},
-	    {L ".mode", "660",
-		L ".mode: must be a string of octal digits, as in \"0660\""},
-	    {L ".mode", "\"0680\"",
-		L ".mode: must be a string of octal digits, as in \"0660\""},
-	    {L ".mode", "\"1660\"",
-		L ".mode: must be a string of octal digits, as in \"0660\""},
-	    {L ".mode", "\"66\"",
-		L ".mode: must be a string of octal digits, as in \"0660\""},
-	    {L ".group", "null", NULL},
-	    {L ".group", "\"root\"", NULL},
-	    {L ".group", "\"no-such-group-here\"",
-		L ".group: no group has this name"},
-	    {L ".group", "0", L ".group: must be a string"},
-	    {L ".rules", "[]", NULL},
-	    {L ".rules", "[\"a*\",\"b\"]", NULL},
-	    {L ".rules", "\"*\"", L ".rules: must be an array"},
-	    {L ".rules", "[\"a\",\"\"]",
-		L ".rules[1]: must be 1..255 bytes long"},
-	    {L ".trackers", "[1]", L ".trackers[0]: must be a string"},
-	    {L ".limiters", "[\"*\"]", NULL},
-	    {L ".limiters", "[]", L ".limiters: not yet supported"},
-	    {L ".limiters", "[7]", L ".limiters[0]: must be a string"},
-	    {L ".error_controls", "[\"a\"]",
-		L ".error_controls: not yet supported"},
-	    BOOLEAN(L ".adhoc", L ".adhoc"),
-	    {L ".uids", "[0,4294967294]", NULL},
-	    {L ".uids", "[0,4294967295]",
-		L ".uids[1]: must be 0..4294967294, not 4294967295"},
-	    {L ".gids", "[\"wheel\"]", L ".gids[0]: must be an integer"},
-	    RANGE(
-		L ".max_connections", L ".max_connections", 1, 65536, 0, 65537),
-	    RANGE(L ".max_inflight", L ".max_inflight", 1, 1048576, 0, 1048577),
-	    {L ".backlog", "1", L ".backlog: unknown key"},
 	};
 
 	RUN(edits);
@@ -316,54 +328,6 @@ START_TEST(test_order)
 }
 END_TEST
 
-START_TEST(test_default_listener)
-{
-	char err[CONFIG_ERR_MAX];
-	struct config *c = fixture_parse(
-	    "{\"tenants\":{\"t\":{\"key\":" ENV(
-		"RATELIMITLY_AUTH_KEY") "}},\"rules\":{\"r\":{}}}",
-	    err);
-	const struct config_listener *l;
-
-	ck_assert_msg(c != NULL, "%s", err);
-	ck_assert_uint_eq(c->listener_count, 1);
-	l = c->listeners;
-	ck_assert_str_eq(l->name, "main");
-	ck_assert_str_eq(l->path, "/run/rl-agent/agent.sock");
-	ck_assert_uint_eq(l->mode, 0660);
-	ck_assert_ptr_null(l->group);
-	ck_assert(l->adhoc);
-	ck_assert_uint_eq(l->uid_count + l->gid_count, 0);
-	ck_assert_uint_eq(l->max_connections, 1024);
-	ck_assert_uint_eq(l->max_inflight, 16384);
-	ck_assert(config_allows(&l->rules, "r", 1));
-	ck_assert(config_allows(&l->trackers, "a\0b", 3));
-	ck_assert_str_eq(c->control.path, "/run/rl-agent/control.sock");
-	/* With one tenant a rule need not name it, nor hold anything. */
-	ck_assert_uint_eq(c->rules[0].tenant, 0);
-	ck_assert_uint_eq(c->rules[0].resource_count, 0);
-	config_unref(c);
-}
-END_TEST
-
-START_TEST(test_patterns)
-{
-	char *list[] = {
-	    (char *)"mail-*", (char *)"a[0-9]", (char *)"caf\u00e9"};
-	struct config_patterns p = {3, list};
-
-	ck_assert(config_allows(&p, "mail-in", 7));
-	ck_assert(config_allows(&p, "mail-", 5));
-	ck_assert(!config_allows(&p, "mail", 4));
-	ck_assert(config_allows(&p, "a7", 2));
-	ck_assert(!config_allows(&p, "a77", 3));
-	ck_assert(!config_allows(&p, "mail-\0", 6));
-	ck_assert(!config_allows(&p, "", 0));
-	p.count = 0;
-	ck_assert(!config_allows(&p, "mail-in", 7));
-}
-END_TEST
-
 int
 main(void)
 {
@@ -373,14 +337,13 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_unchecked_fixture(tc, fixture_keys, NULL);
 	tcase_add_test(tc, test_rules);
+	tcase_add_test(tc, test_local_limiters);
+	tcase_add_test(tc, test_shadow);
 	tcase_add_test(tc, test_names_with_placeholders);
 	tcase_add_test(tc, test_trackers);
-	tcase_add_test(tc, test_listeners);
 	tcase_add_test(tc, test_sections);
 	tcase_add_test(tc, test_tables_are_sorted_and_whole);
 	tcase_add_test(tc, test_order);
-	tcase_add_test(tc, test_default_listener);
-	tcase_add_test(tc, test_patterns);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }

@@ -6,6 +6,7 @@
 #include "daemon/config.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/config_edit.h"
@@ -55,6 +56,7 @@ START_TEST(test_what_is_not_json)
 	fails_at("{\"log\": {},}", "t.json:1:12: ");
 	fails_at("{} {}", "t.json:1:4: ");
 	fails_at("{\"a\": 99999999999999999999}", "t.json:1:26: ");
+	fails_at("{\"a\": 1e400}", "t.json:1:11: ");
 	fails_at("{\"a\": \"\\u0000\"}", "t.json:1:");
 	fails_at("{\"a\": \"\xff\"}", "t.json:1:");
 	fails("[]", "t.json: must be an object");
@@ -174,6 +176,67 @@ START_TEST(test_what_the_key_refuses_is_a_warning)
 }
 END_TEST
 
+START_TEST(test_what_can_never_be_is_a_warning)
+{
+	static const char tokens[] =
+	    "t.json: rules.r.resources[1].tokens: 4 is over the limit of 3: "
+	    "every check will be denied";
+	static const char *const lines[] = {
+	    tokens,
+	    "t.json: listeners.main.rules[1]: matches none of the rules",
+	    "t.json: listeners.main.trackers[0]: matches none of the trackers",
+	};
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+	    "%s,\"rules\":{\"r\":{\"resources\":["
+	    "{\"bucket\":\"a\",\"limit\":3,\"tokens\":3},"
+	    "{\"bucket\":\"a\",\"limit\":3,\"tokens\":4}]}},"
+	    "\"listeners\":{\"main\":{\"rules\":[\"r\",\"r?\",\"*\"],"
+	    "\"trackers\":[\"t*\"]},"
+	    "\"other\":{\"path\":\"/x/y\",\"rules\":[],\"trackers\":[]}}}",
+	    TENANT("RATELIMITLY_AUTH_KEY"));
+	warns(text, lines, 3);
+}
+END_TEST
+
+START_TEST(test_more_than_any_datagram_is_a_warning)
+{
+	static const char *const line[] = {
+	    "t.json: rules.r: its request has more than a datagram of 1200 "
+	    "bytes holds: every check will fail"};
+	char text[2048];
+	size_t len = (size_t)snprintf(text, sizeof(text),
+	    "%s,\"trackers\":{\"t\":{}},\"rules\":{\"r\":{\"guards\":["
+	    "{\"tracker\":\"t\"},{\"tracker\":\"t\"}],\"resources\":["
+	    "{\"bucket\":\"b\"}",
+	    TENANT("RLA_TEST_NONE"));
+
+	for (int i = 1; i < 40; i++)
+		len += (size_t)snprintf(
+		    text + len, sizeof(text) - len, ",{\"bucket\":\"b\"}");
+	snprintf(text + len, sizeof(text) - len, "]}}}");
+	warns(text, line, 1);
+}
+END_TEST
+
+/* What could hang who reads it is not read again. */
+START_TEST(test_only_a_regular_file_is_read_again)
+{
+	char dir[] = "/tmp/rl-check-load-XXXXXX", path[64];
+	char err[CONFIG_ERR_MAX], expected[CONFIG_ERR_MAX];
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/fifo", dir);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_ptr_null(config_load_again(path, err));
+	snprintf(expected, sizeof(expected), "%s: is not a regular file", path);
+	ck_assert_str_eq(err, expected);
+	unlink(path);
+	rmdir(dir);
+}
+END_TEST
+
 /* 40 resources without authentication fit, with a cookie 39 do. */
 START_TEST(test_what_a_datagram_refuses_is_a_warning)
 {
@@ -229,6 +292,7 @@ START_TEST(test_equal_hashes)
 	    "{" HASHED ",\"control\":{\"mode\":\"0660\"}}",
 	    "{" HASHED ",\"limiters\":{}}",
 	    "{" HASHED ",\"listeners\":{\"web\":{},\"x\":{\"path\":\"/x/y\"}}}",
+	    "{" HASHED ",\"listeners\":{\"web\":{\"trackers\":[]}}}",
 	    "{" HASHED
 	    ",\"listeners\":{\"web\":{\"mode\":\"0600\",\"max_inflight\":7,"
 	    "\"max_connections\":7,\"rules\":[\"a\"],\"adhoc\":false,\"uids\":[7],\"gids\":[7]}}}",
@@ -245,11 +309,13 @@ START_TEST(test_equal_hashes)
 	/* Named by its listener: the default one is one that is written. */
 	hash("{" HASHED NAMED "}", a);
 	hash("{" HASHED NAMED ",\"listeners\":{\"main\":{\"mode\":\"0600\","
-	     "\"path\":\"/run/rl-agent/agent.sock\",\"max_inflight\":7}}}",
+	     "\"path\":\"/run//rl-agent/./agent.sock\",\"max_inflight\":7}}}",
 	    b);
 	ck_assert_mem_eq(a, b, sizeof(a));
 }
 END_TEST
+
+#define RULE(text) ",\"rules\":{\"a\":{},\"b\":{" text "}}}"
 
 START_TEST(test_other_hashes)
 {
@@ -257,6 +323,20 @@ START_TEST(test_other_hashes)
 	    "{" HASHED "}",
 	    TENANT("RLA_TEST_HASH") ",\"rules\":{\"a\":{},\"b\":{}}}",
 	    TENANT("RLA_TEST_HASH") ",\"rules\":{\"a\":{},\"c\":{}}}",
+	    TENANT("RLA_TEST_HASH") RULE("\"mode\":\"shadow\""),
+	    TENANT("RLA_TEST_HASH") RULE("\"on_failure\":\"closed\""),
+	    TENANT("RLA_TEST_HASH") RULE("\"on_failure\":{\"local\":{}}"),
+	    TENANT("RLA_TEST_HASH") RULE("\"on_failure\":{\"local\":"
+					 "{\"permits_per_second\":7}}"),
+	    TENANT("RLA_TEST_HASH") RULE("\"resources\":["
+					 "{\"bucket\":\"x\"}]"),
+	    TENANT("RLA_TEST_HASH") RULE("\"resources\":["
+					 "{\"bucket\":\"x\",\"tokens\":2}]"),
+	    /* Another order of limits is another request. */
+	    TENANT("RLA_TEST_HASH") RULE("\"resources\":[{\"bucket\":\"x\"},"
+					 "{\"bucket\":\"y\"}]"),
+	    TENANT("RLA_TEST_HASH") RULE("\"resources\":[{\"bucket\":\"y\"},"
+					 "{\"bucket\":\"x\"}]"),
 	    "{" HASHED ",\"trackers\":{\"x\":{}}}",
 	    "{" HASHED ",\"trackers\":{\"x\":{\"ttl_ms\":7}}}",
 	    /* Other listeners, after one of which a tracker is named. */
@@ -433,6 +513,9 @@ main(void)
 	tcase_add_test(tc, test_what_is_shown_of_a_value);
 	tcase_add_test(tc, test_what_the_key_refuses_is_a_warning);
 	tcase_add_test(tc, test_what_a_datagram_refuses_is_a_warning);
+	tcase_add_test(tc, test_what_can_never_be_is_a_warning);
+	tcase_add_test(tc, test_more_than_any_datagram_is_a_warning);
+	tcase_add_test(tc, test_only_a_regular_file_is_read_again);
 	tcase_add_test(tc, test_equal_hashes);
 	tcase_add_test(tc, test_other_hashes);
 	tcase_add_test(tc, test_environment);

@@ -1,6 +1,6 @@
 /*
- * Tenants: every key with good and bad values, what the API key resolves, the
- * policy against it, static servers and the text of addresses.
+ * Tenants: every key with good and bad values, what the API key resolves,
+ * several of them, static servers and the text of addresses.
  */
 #include "daemon/config.h"
 
@@ -32,7 +32,13 @@ START_TEST(test_tenants)
 		"tenants.main.on_failure: must be one of \"open\", "
 		"\"closed\""},
 	    {"tenants.main.on_failure", "{\"local\":{}}",
-		"tenants.main.on_failure.local: not yet supported"},
+		"tenants.main.on_failure.local: only a rule can have a local "
+		"limiter"},
+	    {"tenants.main.on_failure", "{}",
+		"tenants.main.on_failure: must be one of \"open\", "
+		"\"closed\""},
+	    {"tenants.main.on_failure", "{\"remote\":{}}",
+		"tenants.main.on_failure.remote: unknown key"},
 	    {"tenants.main.DNS", "{}", "tenants.main.DNS: unknown key"},
 	    {"tenants.other.dns", "{\"name\":null,\"nameservers\":[]}", NULL},
 	    {"tenants.other.dns", "{\"name\":\"x.example\"}",
@@ -123,245 +129,66 @@ START_TEST(test_dns)
 }
 END_TEST
 
-#define P        "tenants.main.policy"
-#define TOO_LONG "must not be longer than the replay_gap of the same round"
-#define OVERFLOW                                                      \
-	": its horizon of more than 4294967295 ms is over the key's " \
-	"deduplication limit of 300 ms"
+/* Three of them, each with a key, a way to its servers and a policy of its own;
+ * rules that go to each, and guards that share a tracker. */
+static const char several[] =
+    "{\"tenants\":{"
+    "\"a\":{\"key\":" ENV(
+	"RATELIMITLY_AUTH_KEY") ",\"dns\":{"
+				"\"name\":\"a.example\",\"nameservers\":[\"192.0.2.1\"]},"
+				"\"policy\":{\"unit_ms\":7}},"
+				"\"b\":{\"key\":" ENV(
+				    "RLA_TEST_AES") ",\"dns\":{\"jitter_ms\":5},"
+						    "\"on_failure\":\"closed\",\"policy\":{\"replay_count\":0}},"
+						    "\"c\":{\"key\":" ENV(
+							"RLA_TEST_AES") ","
+									"\"servers\":[{\"id\":\"1\",\"address\":\"192.0.2.1:1\"}]}},"
+									"\"trackers\":{\"db\":{\"ttl_ms\":9},\"web\":{}},"
+									"\"rules\":{"
+									"\"r1\":{\"tenant\":\"c\",\"guards\":[{\"tracker\":\"db\"},"
+									"{\"tracker\":\"web\"},{\"tracker\":\"db\",\"below_ms\":7}]},"
+									"\"r2\":{\"tenant\":\"a\",\"guards\":[{\"tracker\":\"db\"}]},"
+									"\"r3\":{\"tenant\":\"b\"}}}";
 
-START_TEST(test_policy)
+START_TEST(test_several_tenants)
 {
-	static const struct edit edits[] = {
-	    {P ".unit_ms", "100", NULL}, /* 300 ms: the key's limit */
-	    {P ".unit_ms", "101",
-		P ": its horizon of 303 ms is over the key's deduplication "
-		  "limit of 300 ms"},
-	    {P ".unit_ms", "0", P ".unit_ms: " U32_RANGE "0"},
-	    {P ".unit_ms", "4294967295", P OVERFLOW},
-	    {P ".replay_count", "0", NULL},
-	    {P ".replay_count", "32", P ".replay_count: must be 0..31, not 32"},
-	    {P ".replay_gap", "{\"fixed\":2}", NULL},
-	    {P ".replay_gap", "{\"fixed\":0}",
-		P ".replay_gap.fixed: " U32_RANGE "0"},
-	    {P ".replay_gap",
-		"{\"linear\":{\"initial\":1,\"step\":0,\"max\":2}}", NULL},
-	    {P ".replay_gap",
-		"{\"exponential\":{\"initial\":1,\"factor\":2,\"max\":4}}",
-		NULL},
-	    {P ".replay_gap", "{\"linear\":{\"initial\":1,\"max\":2}}",
-		P ".replay_gap.linear.step: is missing"},
-	    {P ".replay_gap",
-		"{\"linear\":{\"initial\":0,\"step\":1,\"max\":2}}",
-		P ".replay_gap.linear.initial: " U32_RANGE "0"},
-	    {P ".replay_gap",
-		"{\"linear\":{\"initial\":1,\"factor\":1,\"max\":2}}",
-		P ".replay_gap.linear.factor: unknown key"},
-	    {P ".replay_gap",
-		"{\"linear\":{\"initial\":3,\"step\":1,\"max\":2}}",
-		P
-		".replay_gap.linear.max: must be at least initial: it is 2, but initial is 3"},
-	    {P ".replay_gap",
-		"{\"exponential\":{\"initial\":3,\"factor\":1,\"max\":2}}",
-		P
-		".replay_gap.exponential.max: must be at least initial: it is 2, but initial is 3"},
-	    {P ".replay_gap",
-		"{\"linear\":{\"initial\":1,\"step\":1,\"max\":0}}",
-		P ".replay_gap.linear.max: " U32_RANGE "0"},
-	    {P ".replay_gap",
-		"{\"linear\":{\"initial\":1,\"step\":4294967295,"
-		"\"max\":2}}",
-		NULL},
-	    {P ".replay_gap",
-		"{\"exponential\":{\"initial\":1,\"factor\":4294967295,"
-		"\"max\":4294967296}}",
-		P ".replay_gap.exponential.max: " U32_RANGE "4294967296"},
-	    {P ".replay_gap",
-		"{\"exponential\":{\"initial\":1,\"factor\":0,\"max\":4}}",
-		P ".replay_gap.exponential.factor: " U32_RANGE "0"},
-	    {P ".replay_gap", "{\"fixed\":1,\"linear\":{}}",
-		P ".replay_gap: must hold exactly one of fixed, linear and "
-		  "exponential"},
-	    {P ".replay_gap", "{\"_\":1}",
-		P ".replay_gap: must hold exactly one of fixed, linear and "
-		  "exponential"},
-	    {P ".replay_gap", "{\"quadratic\":{}}",
-		P ".replay_gap.quadratic: unknown key"},
-	    {P ".replay_gap", "1", P ".replay_gap: must be an object"},
-	    {P ".preference", "{\"fixed\":0}", NULL},
-	    {P ".preference", "\"first-round\"", NULL},
-	    {P ".preference", "\"last-round\"",
-		P ".preference: must be \"first-round\" or a schedule object"},
-	    {P ".preference", "{\"fixed\":2}",
-		P ".preference: " TOO_LONG
-		  ": in round 0 it is 2 units, but the gap is 1"},
-	    {P ".preference", "{\"fixed\":4294967295}",
-		P ".preference: " TOO_LONG
-		  ": in round 0 it is 4294967295 units, but the gap is 1"},
-	    {P ".preference",
-		"{\"linear\":{\"initial\":0,\"step\":0,\"max\":0}}", NULL},
-	    {P ".preference",
-		"{\"exponential\":{\"initial\":0,\"factor\":9,\"max\":9}}",
-		NULL},
-	    {P ".preference",
-		"{\"linear\":{\"initial\":2,\"step\":0,\"max\":1}}",
-		P
-		".preference.linear.max: must be at least initial: it is 1, but initial is 2"},
-	    {P ".preference",
-		"{\"exponential\":{\"initial\":2,\"factor\":1,\"max\":1}}",
-		P
-		".preference.exponential.max: must be at least initial: it is 1, but initial is 2"},
-	    {P ".preference",
-		"{\"exponential\":{\"initial\":1,\"factor\":0,\"max\":1}}",
-		P ".preference.exponential.factor: " U32_RANGE "0"},
-	    {P ".preference", "\"FIRST-ROUND\"",
-		P ".preference: must be \"first-round\" or a schedule object"},
-	    {P ".preference", "[1]",
-		P ".preference: must be \"first-round\" or a schedule object"},
-	    {P ".preference", "{\"first-round\":1}",
-		P ".preference.first-round: unknown key"},
-	    {P ".final_receive_units", "0", NULL},
-	    {P ".final_receive_units", "-1",
-		P ".final_receive_units: must be 0..4294967295, not -1"},
-	    {P ".final_preference_units", "1", NULL},
-	    {P ".final_preference_units", "2",
-		P ".final_preference_units: must be 0 to "
-		  "final_receive_units: it is 2, but final_receive_units is 1"},
-	    BOOLEAN(P ".completion_delivery", P ".completion_delivery"),
-	    {P ".suspect_after", "0", NULL},
-	    {P ".suspect_after", "4294967295", NULL},
-	    {P ".suspect_after", "-1",
-		P ".suspect_after: must be 0..4294967295, not -1"},
-	};
+	char err[CONFIG_ERR_MAX];
+	struct config *c = fixture_parse(several, err);
+	const struct config_tenant *t;
+	const struct config_rule *r;
 
-	RUN(edits);
-}
-END_TEST
-
-/* What values mean together: policies as a whole. The key allows 300 ms. */
-START_TEST(test_policies)
-{
-	static const struct edit edits[] = {
-	    /* P(k) over B(k) in a later round alone; then never. */
-	    {P,
-		"{\"replay_count\":2,\"preference\":{\"linear\":{"
-		"\"initial\":0,\"step\":1,\"max\":2}}}",
-		P ".preference: " TOO_LONG
-		  ": in round 2 it is 2 units, but the gap is 1"},
-	    {P,
-		"{\"replay_count\":1,\"preference\":{\"linear\":{"
-		"\"initial\":0,\"step\":1,\"max\":2}}}",
-		NULL},
-	    {P,
-		"{\"replay_count\":2,\"replay_gap\":{\"exponential\":{"
-		"\"initial\":2,\"factor\":2,\"max\":3}},"
-		"\"preference\":{\"exponential\":{\"initial\":1,"
-		"\"factor\":2,\"max\":4}}}",
-		P ".preference: " TOO_LONG
-		  ": in round 2 it is 4 units, but the gap is 3"},
-	    {P,
-		"{\"replay_count\":2,\"replay_gap\":{\"exponential\":{"
-		"\"initial\":2,\"factor\":2,\"max\":3}},"
-		"\"preference\":{\"exponential\":{\"initial\":1,"
-		"\"factor\":2,\"max\":3}}}",
-		NULL},
-	    /* The preset, with every other part. */
-	    {P,
-		"{\"preference\":\"first-round\",\"replay_count\":0,"
-		"\"final_receive_units\":0}",
-		NULL},
-	    {P,
-		"{\"preference\":\"first-round\",\"replay_count\":3,"
-		"\"replay_gap\":{\"linear\":{\"initial\":2,\"step\":1,"
-		"\"max\":4}},\"suspect_after\":1}",
-		NULL},
-	    {P,
-		"{\"preference\":\"first-round\","
-		"\"final_preference_units\":0}",
-		NULL},
-	    {P,
-		"{\"preference\":\"first-round\","
-		"\"final_preference_units\":1}",
-		P ".final_preference_units: must be 0 with the first-round "
-		  "preference: it is 1"},
-	    {P, "{\"final_receive_units\":0,\"final_preference_units\":1}",
-		P ".final_preference_units: must be 0 to "
-		  "final_receive_units: it is 1, but final_receive_units is 0"},
-	    /* 20 (1 + 2 + 4 + 7) + 20 is 300; a unit more is not. */
-	    {P,
-		"{\"replay_count\":3,\"replay_gap\":{\"exponential\":{"
-		"\"initial\":1,\"factor\":2,\"max\":7}}}",
-		NULL},
-	    {P,
-		"{\"replay_count\":3,\"replay_gap\":{\"exponential\":{"
-		"\"initial\":1,\"factor\":2,\"max\":8}}}",
-		P ": its horizon of 320 ms is over the key's deduplication "
-		  "limit of 300 ms"},
-	    {P, "{\"final_receive_units\":13}", NULL},
-	    {P, "{\"final_receive_units\":14}",
-		P ": its horizon of 320 ms is over the key's deduplication "
-		  "limit of 300 ms"},
-	    /* The most that fits 32 bits, and what does not. */
-	    {P,
-		"{\"unit_ms\":1,\"replay_count\":0,"
-		"\"final_receive_units\":4294967294}",
-		P ": its horizon of 4294967295 ms is over the key's "
-		  "deduplication limit of 300 ms"},
-	    {P,
-		"{\"unit_ms\":1,\"replay_count\":0,"
-		"\"final_receive_units\":4294967295}",
-		P OVERFLOW},
-	    {P,
-		"{\"unit_ms\":4294967295,\"replay_count\":31,"
-		"\"replay_gap\":{\"fixed\":4294967295},"
-		"\"final_receive_units\":4294967295}",
-		P OVERFLOW},
-	    {P,
-		"{\"unit_ms\":65536,\"replay_count\":0,"
-		"\"replay_gap\":{\"fixed\":65536}}",
-		P OVERFLOW},
-	    {P,
-		"{\"unit_ms\":1,\"replay_count\":31,"
-		"\"replay_gap\":{\"exponential\":{\"initial\":1,"
-		"\"factor\":4294967295,\"max\":4294967295}}}",
-		P OVERFLOW},
-	    {P, "null", P ": must be an object"},
-	};
-
-	RUN(edits);
-}
-END_TEST
-
-/* A key without a limit takes any horizon that the wire can say. */
-START_TEST(test_a_key_without_a_limit)
-{
-	char text[CREDENTIAL_TEXT_MAX], err[CONFIG_ERR_MAX];
-	struct credential cred = {
-	    .auth = AUTH_COOKIE,
-	    .format = KEY_UNVERSIONED,
-	    .key_id = 1,
-	    .quotas = {1, 1, 1, 1, 0, UINT32_MAX},
-	};
-	struct config *c;
-
-	ck_assert_int_eq(credential_format(&cred, text, sizeof(text)), 0);
-	setenv("RLA_TEST_ENDLESS", text, 1);
-	c = fixture_parse(
-	    "{\"tenants\":{\"t\":{\"key\":" ENV(
-		"RLA_TEST_ENDLESS") ",\"policy\":{\"unit_ms\":4294967295,"
-				    "\"replay_count\":0,"
-				    "\"final_receive_units\":0}}}}",
-	    err);
 	ck_assert_msg(c != NULL, "%s", err);
-	ck_assert_uint_eq(c->tenants[0].plan.ttl_ms, UINT32_MAX);
-	ck_assert_uint_eq(config_max_horizon_ms(c), UINT32_MAX);
+	t = c->tenants;
+	ck_assert_uint_eq(c->tenant_count, 3);
+	ck_assert_uint_eq(t[0].cred.key_id, 2);
+	ck_assert_uint_eq(t[1].cred.key_id, 3);
+	ck_assert_mem_ne(t[0].cred.secret, t[1].cred.secret, 32);
+	ck_assert_str_eq(t[0].dns.name, "a.example");
+	ck_assert_str_eq(t[1].dns.name, "c-3.p0.ratelimitly.com");
+	ck_assert_uint_eq(t[0].dns.nameserver_count, 1);
+	ck_assert_uint_eq(t[1].dns.nameserver_count, 0);
+	ck_assert_uint_eq(t[0].dns.jitter_ms, 0);
+	ck_assert_uint_eq(t[1].dns.jitter_ms, 5);
+	ck_assert_uint_eq(t[0].plan.ttl_ms, 21);
+	ck_assert_uint_eq(t[1].plan.ttl_ms, 40);
+	ck_assert_uint_eq(t[2].plan.ttl_ms, 60);
+	ck_assert_uint_eq(config_max_horizon_ms(c), 60);
+	ck_assert_int_eq(t[0].on_failure, FAILURE_OPEN);
+	ck_assert_int_eq(t[1].on_failure, FAILURE_CLOSED);
+	ck_assert_uint_eq(t[1].server_count, 0);
+	ck_assert_uint_eq(t[2].server_count, 1);
+	r = c->rules;
+	ck_assert_uint_eq(r[0].tenant, 2);
+	ck_assert_uint_eq(r[1].tenant, 0);
+	ck_assert_uint_eq(r[2].tenant, 1);
+	ck_assert_uint_eq(r[0].guard_count, 3);
+	ck_assert_str_eq(c->trackers[r[0].guards[0].tracker].name, "db");
+	ck_assert_str_eq(c->trackers[r[0].guards[1].tracker].name, "web");
+	ck_assert_uint_eq(r[0].guards[2].tracker, r[0].guards[0].tracker);
+	ck_assert_uint_eq(r[1].guards[0].tracker, r[0].guards[0].tracker);
+	ck_assert_uint_eq(r[0].guards[0].below_ms, 100);
+	ck_assert_uint_eq(r[0].guards[2].below_ms, 7);
 	config_unref(c);
-	ck_assert_ptr_null(fixture_parse(
-	    "{\"tenants\":{\"t\":{\"key\":" ENV(
-		"RLA_TEST_ENDLESS") ",\"policy\":{\"unit_ms\":4294967295}}}}",
-	    err));
-	ck_assert_str_eq(err,
-	    "t.json: tenants.t.policy: its horizon of more than 4294967295 ms "
-	    "is over the protocol's limit of 4294967295 ms");
 }
 END_TEST
 
@@ -493,9 +320,7 @@ main(void)
 	tcase_add_unchecked_fixture(tc, fixture_keys, NULL);
 	tcase_add_test(tc, test_tenants);
 	tcase_add_test(tc, test_dns);
-	tcase_add_test(tc, test_policy);
-	tcase_add_test(tc, test_policies);
-	tcase_add_test(tc, test_a_key_without_a_limit);
+	tcase_add_test(tc, test_several_tenants);
 	tcase_add_test(tc, test_what_the_key_resolves);
 	tcase_add_test(tc, test_servers_are_merged);
 	tcase_add_test(tc, test_server_caps);
