@@ -5,9 +5,14 @@
 	{#name, help, offsetof(struct tenant_counters, name)},
 #define AGENT_ROW(name, help) \
 	{#name, help, offsetof(struct agent_counters, name)},
+#define RULE_ROW(name, help) \
+	{#name, help, offsetof(struct rule_counters, name)},
 
 const struct counter_row tenant_counter_rows[] = {
     TENANT_COUNTERS(TENANT_ROW){NULL, NULL, 0}};
 
 const struct counter_row agent_counter_rows[] = {
     AGENT_COUNTERS(AGENT_ROW){NULL, NULL, 0}};
+
+const struct counter_row rule_counter_rows[] = {
+    RULE_COUNTERS(RULE_ROW){NULL, NULL, 0}};

@@ -36,31 +36,43 @@
 	X(suspicions, "Times that a server became suspected")
 
 /* X(field, help). Of the agent. */
-#define AGENT_COUNTERS(X)                                                  \
-	X(connections, "Connections accepted")                             \
-	X(connections_refused, "Connections refused by right or cap")      \
-	X(connections_unread, "Connections closed for unread answers")     \
-	X(frames_bad, "Connections closed for a malformed frame")          \
-	X(frames_slow, "Connections closed for an unfinished frame")       \
-	X(checks, "Checks asked for")                                      \
-	X(allowed, "Checks allowed")                                       \
-	X(denied, "Checks denied")                                         \
-	X(failed, "Checks failed")                                         \
-	X(cancelled, "Checks cancelled")                                   \
-	X(permitted, "Checks that permit, whatever the outcome")           \
-	X(source_server, "Checks whose permit a server decided")           \
-	X(source_empty, "Checks that asked for nothing")                   \
-	X(source_policy, "Checks whose permit the failure policy decided") \
-	X(failed_validation, "Checks failed: validation")                  \
-	X(failed_unknown_rule, "Checks failed: unknown rule")              \
-	X(failed_unauthorised, "Checks failed: unauthorised")              \
-	X(failed_discovery, "Checks failed: discovery")                    \
-	X(failed_transport, "Checks failed: transport")                    \
-	X(failed_timeout, "Checks failed: timeout")                        \
-	X(failed_overloaded, "Checks failed: overloaded")                  \
-	X(failed_interrupted, "Checks failed: interrupted")                \
-	X(reports, "Latency reports taken")                                \
+#define AGENT_COUNTERS(X)                                                   \
+	X(connections, "Connections accepted")                              \
+	X(connections_refused, "Connections refused by right or cap")       \
+	X(connections_unread, "Connections closed for unread answers")      \
+	X(frames_bad, "Connections closed for a malformed frame")           \
+	X(frames_slow, "Connections closed for an unfinished frame")        \
+	X(checks, "Checks asked for")                                       \
+	X(allowed, "Checks allowed")                                        \
+	X(denied, "Checks denied")                                          \
+	X(failed, "Checks failed")                                          \
+	X(cancelled, "Checks cancelled")                                    \
+	X(permitted, "Checks that permit, whatever the outcome")            \
+	X(source_server, "Checks whose permit a server decided")            \
+	X(source_empty, "Checks that asked for nothing")                    \
+	X(source_policy, "Checks whose permit the failure policy decided")  \
+	X(source_shadow, "Checks that only a rule's mode shadow permitted") \
+	X(failed_validation, "Checks failed: validation")                   \
+	X(failed_unknown_rule, "Checks failed: unknown rule")               \
+	X(failed_unauthorised, "Checks failed: unauthorised")               \
+	X(failed_discovery, "Checks failed: discovery")                     \
+	X(failed_transport, "Checks failed: transport")                     \
+	X(failed_timeout, "Checks failed: timeout")                         \
+	X(failed_overloaded, "Checks failed: overloaded")                   \
+	X(failed_interrupted, "Checks failed: interrupted")                 \
+	X(reports, "Latency reports taken")                                 \
 	X(reports_refused, "Latency reports refused")
+
+/* X(field, help). Of one rule. */
+#define RULE_COUNTERS(X)                                         \
+	X(checks, "Checks of the rule that were answered")       \
+	X(allowed, "Checks allowed")                             \
+	X(denied, "Checks denied, in mode shadow too")           \
+	X(failed, "Checks failed")                               \
+	X(cancelled, "Checks cancelled")                         \
+	X(permitted, "Checks that permit, whatever the outcome") \
+	X(would_deny, "Checks that only mode shadow permitted")  \
+	X(reports, "Latency reports of work that the rule permitted")
 
 #define COUNTER_FIELD(name, help) uint64_t name;
 
@@ -72,14 +84,19 @@ struct agent_counters {
 	AGENT_COUNTERS(COUNTER_FIELD)
 };
 
+struct rule_counters {
+	RULE_COUNTERS(COUNTER_FIELD)
+};
+
 struct counter_row {
 	const char *name;
 	const char *help;
 	size_t offset; /* of its uint64_t in the struct */
 };
 
-/* Both end with a row whose name is NULL. */
+/* Each ends with a row whose name is NULL. */
 extern const struct counter_row tenant_counter_rows[];
 extern const struct counter_row agent_counter_rows[];
+extern const struct counter_row rule_counter_rows[];
 
 #endif

@@ -15,7 +15,9 @@ static const struct {
 } tables[] = {
     {tenant_counter_rows, sizeof(struct tenant_counters)},
     {agent_counter_rows, sizeof(struct agent_counters)},
+    {rule_counter_rows, sizeof(struct rule_counters)},
 };
+#define TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 
 START_TEST(a_row_for_each_field)
 {
@@ -53,6 +55,7 @@ START_TEST(a_row_finds_its_field)
 {
 	struct agent_counters agent = {.failed_interrupted = 7};
 	struct tenant_counters tenant = {.rebind_asked = 9};
+	struct rule_counters rule = {.would_deny = 11};
 	const struct counter_row *row;
 	uint64_t sum = 0, v;
 
@@ -68,7 +71,13 @@ START_TEST(a_row_finds_its_field)
 		    v, strcmp(row->name, "rebind_asked") == 0 ? 9 : 0);
 		sum += v;
 	}
-	ck_assert_uint_eq(sum, 16);
+	for (row = rule_counter_rows; row->name != NULL; row++) {
+		memcpy(&v, (const char *)&rule + row->offset, sizeof(v));
+		ck_assert_uint_eq(
+		    v, strcmp(row->name, "would_deny") == 0 ? 11 : 0);
+		sum += v;
+	}
+	ck_assert_uint_eq(sum, 27);
 }
 END_TEST
 
@@ -116,7 +125,7 @@ next_item(FILE *f, char name[LINE_MAX_LEN], char text[LINE_MAX_LEN])
 START_TEST(the_manual_has_each)
 {
 	const struct counter_row *const order[] = {
-	    agent_counter_rows, tenant_counter_rows};
+	    agent_counter_rows, rule_counter_rows, tenant_counter_rows};
 	char name[LINE_MAX_LEN], text[LINE_MAX_LEN], want[LINE_MAX_LEN];
 	const struct counter_row *row;
 	FILE *f = open_manual();
@@ -125,7 +134,7 @@ START_TEST(the_manual_has_each)
 	do
 		ck_assert_msg(read_line(f, text), "no COUNTERS");
 	while (strcmp(text, ".Sh COUNTERS") != 0);
-	for (size_t i = 0; i < 2; i++) {
+	for (int i = 0; i < TABLES; i++) {
 		for (row = order[i]; row->name != NULL; row++) {
 			there = next_item(f, name, text);
 			ck_assert_msg(there, "%s is missing", row->name);
@@ -147,8 +156,8 @@ main(void)
 	TCase *tc = tcase_create("counters");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, a_row_for_each_field, 0, 2);
-	tcase_add_loop_test(tc, names_and_texts, 0, 2);
+	tcase_add_loop_test(tc, a_row_for_each_field, 0, TABLES);
+	tcase_add_loop_test(tc, names_and_texts, 0, TABLES);
 	tcase_add_test(tc, a_row_finds_its_field);
 	tcase_add_test(tc, the_manual_has_each);
 	suite_add_tcase(suite, tc);
