@@ -8,16 +8,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
 #include "daemon/io/conninput.h"
+#include "daemon/io/connline.h"
 #include "daemon/io/connoutput.h"
 #include "daemon/io/connpool.h"
 
-#define LINGER_US    1000000 /* after an ERROR, for the peer to read it */
+#define LINGER_US    1000000 /* after the last of it, for the peer to read */
 #define LINGER_BYTES (256 * 1024)
 #define LINGER_MAX   64 /* connections; over it the oldest goes */
 #define GROUPS       64 /* usual most of a process */
@@ -42,12 +44,15 @@ conn_new(
 {
 	struct event_base *base = loop_base(pool->loop);
 	struct conn_peer peer;
+	struct conn_line *line;
 	struct conn *conn;
 
 	if (peer_of(fd, &peer) != 0 || evutil_make_socket_nonblocking(fd) != 0)
 		return NULL;
-	conn = slab_get(&pool->slab);
+	line = connline_get(pool, peer.uid);
+	conn = line != NULL ? slab_get(&pool->slab) : NULL;
 	if (conn == NULL) {
+		connline_put(line);
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -56,6 +61,7 @@ conn_new(
 	    .hooks = hooks,
 	    .arg = arg,
 	    .peer = peer,
+	    .line = line,
 	    .fd = fd,
 	    .state = CONN_OPEN,
 	    .empty_at = INT64_MIN,
@@ -66,6 +72,7 @@ conn_new(
 	event_assign(&conn->writable, base, fd, EV_WRITE | EV_PERSIST,
 	    connoutput_ready, conn);
 	if (event_add(&conn->readable, NULL) != 0) {
+		connline_put(line);
 		slab_put(&pool->slab, conn);
 		return NULL;
 	}
@@ -175,31 +182,33 @@ conn_commit(struct conn *conn)
 
 	assert(pool->writing == conn);
 	pool->writing = NULL;
-	if (conn->state == CONN_OPEN && writer_ok(&pool->writer))
-		outq_add(&conn->out, writer_len(&pool->writer));
+	if (conn->state != CONN_OPEN || !writer_ok(&pool->writer))
+		return;
+	outq_add(&conn->out, writer_len(&pool->writer));
+	pool->moved += writer_len(&pool->writer);
 }
 
 void
 conn_close(struct conn *conn)
 {
-	if (conn->state == CONN_OPEN)
+	if (conn->state == CONN_OPEN || conn->state == CONN_FINISH)
 		connpool_end(conn);
 }
 
 static void
-watch(struct conn *conn, short what, event_callback_fn fn)
+read_by(struct conn *conn, event_callback_fn fn)
 {
 	event_del(&conn->readable);
 	event_assign(&conn->readable, loop_base(conn->pool->loop), conn->fd,
-	    (short)(what | EV_PERSIST), fn, conn);
+	    EV_READ | EV_PERSIST, fn, conn);
 	if (event_add(&conn->readable, NULL) != 0)
 		connpool_end(conn);
 }
 
 /*
  * Closing at once would reset the connection under a peer that is still
- * sending, and the ERROR might never be read: throw away its bytes for a
- * bounded while.
+ * sending, and what it was sent last might never be read: throw away its bytes
+ * for a bounded while.
  */
 static void
 discard(evutil_socket_t fd, short what, void *arg)
@@ -224,17 +233,30 @@ discard(evutil_socket_t fd, short what, void *arg)
 		connpool_end(conn);
 }
 
-static void
-linger(struct conn *conn)
+/* Where descriptors are few, others need them more. */
+static rlim_t
+most_lingering(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 ||
+	    lim.rlim_cur / 8 >= LINGER_MAX)
+		return LINGER_MAX;
+	return lim.rlim_cur / 8;
+}
+
+void
+conn_linger(struct conn *conn)
 {
 	struct conn_pool *pool = conn->pool;
 
 	conn->state = CONN_LINGER;
+	connline_unwait(conn);
 	conninput_forget(conn);
 	connpool_reap(conn); /* for its hook */
 	connpool_set_deadline(conn, &pool->lingering, LINGER_US);
-	watch(conn, EV_READ, discard);
-	if (pool->lingering_count > LINGER_MAX)
+	read_by(conn, discard);
+	while (pool->lingering_count > most_lingering())
 		connpool_end(TAILQ_FIRST(&pool->lingering));
 }
 
@@ -253,16 +275,23 @@ conn_error(
 		return;
 	(void)ipc_enc_error(w, id, &error); /* there is room for any frame */
 	conn_commit(conn);
-	linger(conn);
+	conn_linger(conn);
 }
 
-/* A peer of a draining connection has gone, or has stopped sending. */
+/*
+ * What it asks for now it has to ask of another connection. Read all the same:
+ * of a peer that has gone without having read all, libevent tells readers and
+ * writers, and not who waits for EV_CLOSED.
+ */
 static void
-on_gone(evutil_socket_t fd, short what, void *arg)
+ignore(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
+	struct conn *conn = arg;
+	ssize_t n = read(fd, conn->pool->in, CONN_READ_MAX);
+
 	(void)what;
-	conn_close(arg);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		conn_close(conn);
 }
 
 void
@@ -273,6 +302,21 @@ conn_stop_reading(struct conn *conn)
 	conn->stopped = true;
 	conn->paused = false;
 	connpool_untime(conn);
+	connline_unwait(conn);
 	conninput_forget(conn);
-	watch(conn, EV_CLOSED, on_gone);
+	read_by(conn, ignore);
+}
+
+/* It has as long to read the rest as it would have to finish a frame. */
+void
+conn_finish(struct conn *conn)
+{
+	struct conn_pool *pool = conn->pool;
+
+	conn_stop_reading(conn);
+	if (conn->state != CONN_OPEN)
+		return;
+	conn->state = CONN_FINISH;
+	connpool_set_deadline(conn, &pool->slow, pool->frame_timeout);
+	connpool_dirty(conn); /* the end of the turn sees whether all is sent */
 }

@@ -3,11 +3,13 @@
  * buffer while idle, one shared read buffer; a partial frame or unsent output
  * takes a pooled buffer. A frame that was started must be finished within
  * CONN_FRAME_TIMEOUT_US; a peer that does not read is no longer read from.
+ * Users have turns, each uid the same, and its connections share them.
  *
- * A connection is closed by its peer, by conn_error() or by conn_close(). At
- * the end of that turn the closed hook runs, once, and the memory goes, so
- * hooks may close any connection at any time. Nobody uses a connection after
- * its closed hook. A peer that stops sending (half-close) has closed.
+ * A connection is closed by its peer, by conn_error(), by conn_close(), or
+ * after conn_finish() when all is sent. At the end of that turn the closed hook
+ * runs, once, and the memory goes, so hooks may close any connection at any
+ * time. Nobody uses a connection after its closed hook. A peer that stops
+ * sending (half-close) has closed.
  */
 #ifndef DAEMON_IO_CONN_H
 #define DAEMON_IO_CONN_H
@@ -39,6 +41,12 @@ struct conn_hooks {
 	    struct reader *payload);
 	/* Once, whatever ended it; conn is still valid, sends go nowhere. */
 	void (*closed)(void *arg, struct conn *conn);
+	/*
+	 * May be NULL. May its next frame be taken now? When not, its bytes
+	 * stay where they are and it is asked again later: a user that asks for
+	 * too much waits, and nobody with it. Only tells.
+	 */
+	bool (*hungry)(void *arg, struct conn *conn);
 	/* May be NULL. The bytes made no frame: a length out of range
 	 * (IPC_ERR_MALFORMED) or a frame not finished in time (IPC_ERR_SLOW);
 	 * the ERROR is being sent. */
@@ -81,8 +89,15 @@ void conn_error(
     struct conn *conn, uint64_t id, enum ipc_error_code code, const char *text);
 /* Flushes what it can without waiting, closes. */
 void conn_close(struct conn *conn);
-/* No more frames are taken; output goes on. For draining. */
+/* No more frames are taken, what comes in is thrown away; output goes on. For
+ * draining. */
 void conn_stop_reading(struct conn *conn);
+/* The same, and it is closed as soon as the kernel has taken all output. What
+ * is committed after it is dropped. A peer that does not read is closed after
+ * CONN_FRAME_TIMEOUT_US all the same. */
+void conn_finish(struct conn *conn);
+/* Is there no use in sending any more? After conn_error(), conn_close(),
+ * conn_finish(), and when the peer has closed. */
 bool conn_closing(const struct conn *conn);
 /*
  * loop_now() time after which the frame of the current hook was written: when

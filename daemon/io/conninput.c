@@ -12,6 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <event2/event.h>
+
+#include "daemon/io/connline.h"
 #include "daemon/io/connoutput.h"
 #include "daemon/io/connpool.h"
 
@@ -31,14 +34,15 @@ conninput_forget(struct conn *conn)
 	conn->in = NULL;
 	conn->in_len = 0;
 	conn->in_cap = 0;
-	conn->backlog = false;
+	conn->backlog = BACKLOG_NONE;
 }
 
-/* More than a frame is kept only for a peer that does not read: no pool. */
+/* More than a frame is kept only for a peer that sends more than it may or
+ * does not read: no pool. */
 static int
 keep_input(struct conn *conn, const uint8_t *bytes, size_t len)
 {
-	bool backlog = conn->backlog;
+	enum conn_backlog backlog = conn->backlog;
 
 	if (len == 0 || len > conn->in_cap) {
 		conninput_forget(conn);
@@ -81,6 +85,17 @@ too_full(struct conn *conn)
 	return conn->out.unsent >= CONN_OUT_HIGH || !conninput_open(conn);
 }
 
+/* What keeps the next frame waiting? */
+static enum conn_backlog
+backlog_of(struct conn *conn)
+{
+	if (too_full(conn))
+		return conninput_open(conn) ? BACKLOG_ROOM : BACKLOG_NONE;
+	if (connline_enough(conn))
+		return BACKLOG_TURN;
+	return BACKLOG_NONE;
+}
+
 /* Returns how many bytes have been used up. */
 static size_t
 take_frames(struct conn *conn, const uint8_t *bytes, size_t len)
@@ -89,7 +104,7 @@ take_frames(struct conn *conn, const uint8_t *bytes, size_t len)
 	struct ipc_head head;
 	struct reader payload;
 
-	conn->backlog = false;
+	conn->backlog = BACKLOG_NONE;
 	while (conninput_open(conn)) {
 		switch (ipc_frame(bytes + at, len - at, &head, &payload)) {
 		case IPC_NEED_MORE:
@@ -100,11 +115,11 @@ take_frames(struct conn *conn, const uint8_t *bytes, size_t len)
 		case IPC_MESSAGE:
 			break;
 		}
-		if (too_full(conn)) {
-			conn->backlog = conninput_open(conn);
+		conn->backlog = backlog_of(conn);
+		if (conn->backlog != BACKLOG_NONE || !conninput_open(conn))
 			return at;
-		}
 		at += head.length;
+		conn->pool->moved += head.length;
 		conn->hooks->frame(conn->arg, conn, &head, &payload);
 	}
 	return at;
@@ -117,17 +132,9 @@ take_frames(struct conn *conn, const uint8_t *bytes, size_t len)
 static size_t
 receive(struct conn *conn, size_t have, bool *emptied)
 {
-	size_t max = CONN_IN_MAX - have;
-	ssize_t n;
+	ssize_t n = read(conn->fd, conn->pool->in + have, CONN_READ_MAX);
 
-	*emptied = false;
-
-	if (max > CONN_READ_MAX)
-		max = CONN_READ_MAX;
-	if (max == 0) /* a backlog of whole frames */
-		return have;
-	n = read(conn->fd, conn->pool->in + have, max);
-	*emptied = n < (ssize_t)max && (n >= 0 || errno == EAGAIN);
+	*emptied = n < CONN_READ_MAX && (n >= 0 || errno == EAGAIN);
 	if (n > 0)
 		return have + (size_t)n;
 	if (n == 0)
@@ -144,7 +151,7 @@ keep_rest(struct conn *conn, const uint8_t *bytes, size_t len, bool fresh)
 
 	if (keep_input(conn, bytes, len) != 0)
 		conn_close(conn);
-	else if (len == 0 || conn->backlog || conn->paused)
+	else if (len == 0 || conn->backlog != BACKLOG_NONE || conn->paused)
 		connpool_untime(conn);
 	else if (fresh || conn->timed == NULL)
 		connpool_set_deadline(conn, &pool->slow, pool->frame_timeout);
@@ -156,28 +163,37 @@ conninput_read(struct conn *conn)
 	uint8_t *bytes = conn->pool->in;
 	size_t have = conn->in_len;
 	int64_t now = loop_now();
-	bool emptied;
+	bool emptied = false;
 	size_t used;
 
 	if (have > 0)
 		memcpy(bytes, conn->in, have);
-	have = receive(conn, have, &emptied);
+	if (conn->backlog == BACKLOG_NONE)
+		have = receive(conn, have, &emptied);
 	used = take_frames(conn, bytes, have);
 	if (!conninput_open(conn))
 		return; /* whoever stopped it has dropped the rest */
 	if (emptied && used == have)
 		conn->empty_at = now;
 	keep_rest(conn, bytes + used, have - used, used > 0);
-	if (conn->eof && !conn->backlog)
+	if (conn->backlog == BACKLOG_TURN)
+		connline_wait(conn);
+	if (conn->eof && conn->backlog == BACKLOG_NONE)
 		conn_close(conn);
 	else
 		connoutput_balance(conn);
 }
 
+/* Told twice that there is something to read, it need not be told again. */
 void
 conninput_ready(int fd, short what, void *arg)
 {
+	struct conn *conn = arg;
+
 	(void)fd;
 	(void)what;
-	conninput_read(arg);
+	if (conn->waiting)
+		event_del(&conn->readable);
+	else
+		connline_wait(conn);
 }

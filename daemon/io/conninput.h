@@ -9,9 +9,10 @@
 
 struct conn;
 
-/* One bounded read and all its frames; epoll comes back for more. */
+/* One bounded read, unless whole frames are kept, and a bounded number of
+ * frames; epoll or the next turn comes back for more. */
 void conninput_read(struct conn *conn);
-/* libevent's callback for it; arg is the connection. */
+/* libevent's callback: it waits for its turn. arg is the connection. */
 void conninput_ready(int fd, short what, void *arg);
 /* Drops what is kept. */
 void conninput_forget(struct conn *conn);

@@ -1,7 +1,8 @@
 /*
  * Sending. Invariant: after a flush the writable event is pending exactly
  * while bytes are unsent or whole frames wait for room, so that a paused
- * connection is always woken.
+ * connection is always woken; the readable one unless it is paused or waits for
+ * its turn, and perhaps then.
  */
 #include "daemon/io/connoutput.h"
 
@@ -10,6 +11,7 @@
 #include <event2/event.h>
 
 #include "daemon/io/conninput.h"
+#include "daemon/io/connline.h"
 #include "daemon/io/connpool.h"
 
 /* Now it is not the peer who keeps a started frame waiting. */
@@ -25,9 +27,7 @@ static void
 resume_reading(struct conn *conn)
 {
 	conn->paused = false;
-	if (event_add(&conn->readable, NULL) != 0)
-		connpool_end(conn);
-	else if (conn->in_len > 0)
+	if (conn->in_len > 0)
 		connpool_set_deadline(
 		    conn, &conn->pool->slow, conn->pool->frame_timeout);
 }
@@ -39,12 +39,15 @@ connoutput_balance(struct conn *conn)
 		return;
 	if (!conn->paused && conn->out.unsent >= CONN_OUT_HIGH)
 		pause_reading(conn);
-	else if (conn->paused && !conn->backlog &&
+	else if (conn->paused && conn->backlog == BACKLOG_NONE &&
 		 conn->out.unsent <= CONN_OUT_LOW)
 		resume_reading(conn);
+	if (!conn->paused && !conn->waiting &&
+	    event_add(&conn->readable, NULL) != 0)
+		connpool_end(conn);
 }
 
-/* The ERROR has left: the peer may see the end of it. */
+/* The last of it has left: the peer may see the end. */
 static void
 linger_sent(struct conn *conn)
 {
@@ -61,12 +64,14 @@ connoutput_flush(struct conn *conn)
 		connpool_end(conn); /* EPIPE: there is no peer any more */
 		return;
 	}
+	if (conn->state == CONN_FINISH && conn->out.unsent == 0)
+		conn_linger(conn);
 	if (conn->state == CONN_LINGER && conn->out.unsent == 0)
 		linger_sent(conn);
 	connoutput_balance(conn);
 	if (conn->state == CONN_CLOSED)
 		return;
-	if (conn->out.unsent == 0 && !conn->backlog)
+	if (conn->out.unsent == 0 && conn->backlog != BACKLOG_ROOM)
 		event_del(&conn->writable);
 	else if (event_add(&conn->writable, NULL) != 0)
 		connpool_end(conn);
@@ -80,6 +85,7 @@ connoutput_ready(int fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	connoutput_flush(conn);
-	if (conn->backlog && conn->out.unsent <= CONN_OUT_LOW)
-		conninput_read(conn);
+	if (conn->backlog == BACKLOG_ROOM && !conn->waiting &&
+	    conn->out.unsent <= CONN_OUT_LOW)
+		connline_wait(conn);
 }

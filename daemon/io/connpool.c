@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "daemon/io/conninput.h"
+#include "daemon/io/connline.h"
 #include "daemon/io/connoutput.h"
 
 #define KEEP_BUFS 64
@@ -92,6 +93,7 @@ connpool_end(struct conn *conn)
 	event_del(&conn->readable);
 	event_del(&conn->writable);
 	connpool_untime(conn);
+	connline_unwait(conn);
 	conninput_forget(conn);
 	connpool_reap(conn);
 }
@@ -113,6 +115,7 @@ destroy(struct conn *conn)
 		(void)outq_send(&conn->out, &pool->outs, conn->fd);
 	outq_clear(&conn->out, &pool->outs);
 	TAILQ_REMOVE(&pool->all, conn, all_link);
+	connline_put(conn->line);
 	close(conn->fd);
 	slab_put(&pool->slab, conn);
 }
@@ -132,6 +135,11 @@ reap(struct conn *conn)
 static void
 last_chance(struct conn *conn, int64_t now)
 {
+	if (conn->state == CONN_FINISH) {
+		connpool_end(conn);
+		return;
+	}
+	connline_share(conn->pool);
 	conninput_read(conn);
 	if (conn->timed == &conn->pool->slow && conn->deadline <= now)
 		connpool_broken(conn, IPC_ERR_SLOW,
@@ -153,13 +161,15 @@ alarm_rang(void *arg)
 	set_alarm(pool);
 }
 
-/* Hooks cause output and closes: until both lists are empty. */
+/* Hooks cause output and closes: until both lists are empty. Whoever got an
+ * answer may be hungry again. */
 static void
 turn_ends(void *arg)
 {
 	struct conn_pool *pool = arg;
 	struct conn *conn;
 
+	connline_again(pool);
 	for (;;) {
 		while ((conn = TAILQ_FIRST(&pool->dirty)) != NULL) {
 			TAILQ_REMOVE(&pool->dirty, conn, dirty_link);
@@ -184,7 +194,10 @@ conn_pool_new(struct loop *loop)
 	if (pool == NULL)
 		return NULL;
 	pool->alarm = loop_timer_new(loop, alarm_rang, pool);
-	if (pool->alarm == NULL) {
+	pool->next_turn = loop_timer_new(loop, connline_turn, pool);
+	if (pool->alarm == NULL || pool->next_turn == NULL) {
+		loop_timer_free(pool->alarm);
+		loop_timer_free(pool->next_turn);
 		free(pool);
 		return NULL;
 	}
@@ -192,12 +205,16 @@ conn_pool_new(struct loop *loop)
 	pool->alarm_at = INT64_MAX;
 	pool->frame_timeout = CONN_FRAME_TIMEOUT_US;
 	loop_task_init(&pool->tail, turn_ends, pool);
+	event_assign(
+	    &pool->serve, loop_base(loop), -1, 0, connline_serve, pool);
 	slab_init(&pool->slab, sizeof(struct conn), CHUNK, UINT32_MAX);
 	bufs_init(&pool->frames, IPC_MAX_FRAME, KEEP_BUFS);
 	bufs_init(&pool->outs, OUTQ_BUF_SIZE, KEEP_BUFS);
 	TAILQ_INIT(&pool->all);
 	TAILQ_INIT(&pool->slow);
 	TAILQ_INIT(&pool->lingering);
+	LIST_INIT(&pool->lines);
+	TAILQ_INIT(&pool->turns);
 	TAILQ_INIT(&pool->dirty);
 	TAILQ_INIT(&pool->reap);
 	return pool;
@@ -215,7 +232,9 @@ conn_pool_free(struct conn_pool *pool)
 		destroy(conn);
 	}
 	loop_cancel(pool->loop, &pool->tail);
+	event_del(&pool->serve);
 	loop_timer_free(pool->alarm);
+	loop_timer_free(pool->next_turn);
 	bufs_fini(&pool->frames);
 	bufs_fini(&pool->outs);
 	slab_fini(&pool->slab);

@@ -20,18 +20,40 @@
 #include "daemon/io/conn.h"
 #include "daemon/io/outq.h"
 
-/* Of one wake-up: a hundred checks. More, and the turn of one greedy peer
- * delays everybody's answers. */
+/* Of one read: a hundred checks. */
 #define CONN_READ_MAX (8 * 1024)
 #define CONN_IN_MAX   (CONN_READ_MAX + IPC_MAX_FRAME)
 
 enum conn_state {
 	CONN_OPEN,
+	CONN_FINISH, /* only what is unsent leaves */
 	CONN_LINGER, /* an ERROR leaves; what comes in is thrown away */
 	CONN_CLOSED, /* on the reap list */
 };
 
+/* Why whole frames are kept. */
+enum conn_backlog {
+	BACKLOG_NONE,
+	BACKLOG_ROOM, /* there is too much output */
+	BACKLOG_TURN, /* its turn was over, or it is not hungry */
+};
+
 TAILQ_HEAD(conn_list, conn);
+
+/* Of one uid: its connections that have something to read, first come first
+ * served. Freed with its last connection. */
+struct conn_line {
+	struct conn_pool *pool;
+	uid_t uid;
+	uint32_t conns;   /* that there are */
+	uint32_t waiting; /* of these, in the line */
+	struct conn_list conns_waiting;
+	LIST_ENTRY(conn_line) all_link;
+	TAILQ_ENTRY(conn_line) turn_link; /* while somebody waits in it */
+};
+
+LIST_HEAD(conn_lines, conn_line);
+TAILQ_HEAD(conn_turns, conn_line);
 
 struct conn {
 	struct conn_pool *pool;
@@ -40,13 +62,15 @@ struct conn {
 	void *user;
 	uint64_t serial;
 	struct conn_peer peer;
+	struct conn_line *line;
 	int fd;
 	enum conn_state state;
 	bool told;    /* the closed hook has run */
 	bool stopped; /* conn_stop_reading() */
 	bool paused;  /* too much is unsent */
-	bool backlog; /* in holds whole frames that wait for output room */
+	enum conn_backlog backlog;
 	bool eof;
+	bool waiting; /* in its line, and not read meanwhile */
 	bool dirty;
 	bool reaping;
 	uint8_t *in; /* kept input; usually a partial frame or NULL */
@@ -61,6 +85,7 @@ struct conn {
 	struct conn_list *timed; /* the list with that deadline, or NULL */
 	TAILQ_ENTRY(conn) all_link;
 	TAILQ_ENTRY(conn) timed_link;
+	TAILQ_ENTRY(conn) waiting_link;
 	TAILQ_ENTRY(conn) dirty_link;
 	TAILQ_ENTRY(conn) reap_link;
 };
@@ -71,17 +96,29 @@ struct conn_pool {
 	struct loop_timer *alarm;
 	int64_t alarm_at; /* INT64_MAX: not set */
 	int64_t frame_timeout;
+	struct event serve; /* at the end of this turn */
+	struct loop_timer *next_turn;
+	bool serving;
+	uint32_t put_off;     /* turns in a row that served nobody */
+	uint64_t moved;       /* bytes of frames in and out, ever */
+	uint64_t turn_began;  /* what it was then */
+	uint64_t share;       /* of each line in this turn */
+	uint64_t share_began; /* and when the first of a line was read from */
 	uint64_t serial;
+	uint32_t turn_count;
 	uint32_t lingering_count;
 	struct slab slab;
 	struct bufs frames; /* IPC_MAX_FRAME: partial frames */
 	struct bufs outs;
 	struct conn_list all;
-	struct conn_list slow;      /* with a started frame, by deadline */
+	struct conn_list
+	    slow; /* with a started frame, or finishing; by deadline */
 	struct conn_list lingering; /* by deadline */
-	struct conn_list dirty;     /* with output of this turn */
-	struct conn_list reap;      /* closed in this turn */
-	struct writer writer;       /* between conn_begin() and commit */
+	struct conn_lines lines;
+	struct conn_turns turns; /* lines that wait, one share each */
+	struct conn_list dirty;  /* with output of this turn */
+	struct conn_list reap;   /* closed in this turn */
+	struct writer writer;    /* between conn_begin() and commit */
 	struct conn *writing;
 	uint8_t in[CONN_IN_MAX];
 	uint8_t nowhere[IPC_MAX_FRAME]; /* what closed connections send */
@@ -100,5 +137,7 @@ void connpool_reap(struct conn *conn);
 void connpool_set_deadline(
     struct conn *conn, struct conn_list *list, int64_t after);
 void connpool_untime(struct conn *conn);
+/* All is said: its hook runs, what still comes in is thrown away. conn.c */
+void conn_linger(struct conn *conn);
 
 #endif

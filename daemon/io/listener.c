@@ -36,6 +36,7 @@ struct listener {
 	bool accepting;
 	dev_t dev;
 	ino_t ino;
+	gid_t usual; /* the group that it was made with */
 	uint64_t pauses;
 	struct event readable;
 	struct loop_timer *resume;
@@ -110,13 +111,14 @@ take_lock(struct listener *l, char err[LISTENER_ERR_MAX])
 	if (flock(l->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
-		return fail(l, err, "in use, another process has its lock");
+		return fail(
+		    l, err, "in use, another socket or process has its lock");
 	return fail(l, err, "cannot lock: %s", strerror(errno));
 }
 
 /* The errno of a connect; 0 and EAGAIN (a full backlog) mean alive. */
 static int
-probe(const struct listener *l)
+probe(const struct sockaddr_un *at)
 {
 	int flags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 	int fd = socket(AF_UNIX, flags, 0);
@@ -124,8 +126,7 @@ probe(const struct listener *l)
 
 	if (fd < 0)
 		return errno;
-	if (connect(fd, (const struct sockaddr *)&l->addr, sizeof(l->addr)) !=
-	    0)
+	if (connect(fd, (const struct sockaddr *)at, sizeof(*at)) != 0)
 		error = errno;
 	close(fd);
 	return error;
@@ -143,7 +144,7 @@ clear_path(const struct listener *l, char err[LISTENER_ERR_MAX])
 				       : fail(l, err, "%s", strerror(errno));
 	if (!S_ISSOCK(st.st_mode))
 		return fail(l, err, "exists and is not a socket");
-	error = probe(l);
+	error = probe(&l->addr);
 	if (error == 0 || error == EAGAIN || error == EPROTOTYPE)
 		return fail(l, err, "in use, another process serves it");
 	if (error != ECONNREFUSED && error != ENOENT)
@@ -154,18 +155,24 @@ clear_path(const struct listener *l, char err[LISTENER_ERR_MAX])
 }
 
 static bool
+same_file(const struct listener *l, const struct stat *st)
+{
+	return l->bound && S_ISSOCK(st->st_mode) && st->st_dev == l->dev &&
+	       st->st_ino == l->ino;
+}
+
+static bool
 is_ours(const struct listener *l, const char *path)
 {
 	struct stat st;
 
-	return l->bound && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	       st.st_dev == l->dev && st.st_ino == l->ino;
+	return lstat(path, &st) == 0 && same_file(l, &st);
 }
 
 /*
  * Where the socket is until it listens: PATH.new, which the lock guards like
- * the path; the path itself when that leaves no room. A killed process may
- * have left one behind.
+ * the path; the path itself when that leaves no room, or when PATH.new is a
+ * listener of its own. A killed process may have left one behind.
  */
 static void
 choose_place(struct listener *l)
@@ -178,8 +185,12 @@ choose_place(struct listener *l)
 	    l->addr.sun_path);
 	if (n < 0 || (size_t)n >= sizeof(l->place.sun_path))
 		l->place = l->addr;
-	else if (lstat(l->place.sun_path, &st) == 0 && S_ISSOCK(st.st_mode))
+	else if (lstat(l->place.sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))
+		return;
+	else if (probe(&l->place) == ECONNREFUSED)
 		unlink(l->place.sun_path);
+	else
+		l->place = l->addr;
 }
 
 static int
@@ -203,6 +214,7 @@ bind_socket(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
 		return fail(l, err, "%s", strerror(errno));
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
+	l->usual = st.st_gid;
 	l->bound = true;
 	return 0;
 }
@@ -304,6 +316,64 @@ listener_start(struct listener *l, char err[LISTENER_ERR_MAX])
 		    l, err, "cannot take its place: %s", strerror(errno));
 	l->started = true;
 	return 0;
+}
+
+/* An O_PATH descriptor stays with the file, whatever happens to its path, but
+ * only by this name can the mode be changed through it. */
+static int
+set_mode(int fd, mode_t mode)
+{
+	char name[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return chmod(name, mode);
+}
+
+static int
+set_group(int fd, gid_t gid)
+{
+	return fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH);
+}
+
+/* While the group is the wrong one, only what both modes allow. */
+static int
+change_file(const struct listener *l, int fd, const struct stat *was,
+    mode_t mode, gid_t gid, char err[LISTENER_ERR_MAX])
+{
+	mode_t before = was->st_mode & MODE_ALL;
+	int error;
+
+	if (set_mode(fd, before & mode) == 0 &&
+	    (gid == was->st_gid || set_group(fd, gid) == 0) &&
+	    set_mode(fd, mode) == 0)
+		return 0;
+	error = errno;
+	(void)set_group(fd, was->st_gid);
+	(void)set_mode(fd, before);
+	return fail(l, err, "cannot give it mode %04o and group %u: %s",
+	    (unsigned int)mode, (unsigned int)gid, strerror(error));
+}
+
+int
+listener_change(
+    struct listener *l, mode_t mode, gid_t gid, char err[LISTENER_ERR_MAX])
+{
+	const struct sockaddr_un *at = l->started ? &l->addr : &l->place;
+	int fd = open(at->sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int r;
+
+	if (fd < 0)
+		return fail(l, err, "%s", strerror(errno));
+	if (fstat(fd, &st) != 0)
+		r = fail(l, err, "%s", strerror(errno));
+	else if (!same_file(l, &st))
+		r = fail(l, err, "is no longer this agent's socket");
+	else
+		r = change_file(
+		    l, fd, &st, mode, gid == (gid_t)-1 ? l->usual : gid, err);
+	close(fd);
+	return r;
 }
 
 struct listener *

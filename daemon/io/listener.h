@@ -32,6 +32,11 @@ struct listener *listener_new(struct loop *loop, const char *path, mode_t mode,
 /* Listens and accepts from now on; again: nothing. Returns 0, or -1 with err
  * set. */
 int listener_start(struct listener *listener, char err[LISTENER_ERR_MAX]);
+/* Changes mode and group of the socket's file, before or after it listens;
+ * gid (gid_t)-1: the group that it had without one. Returns 0, or -1 with err
+ * set and both as they were. */
+int listener_change(struct listener *listener, mode_t mode, gid_t gid,
+    char err[LISTENER_ERR_MAX]);
 /* Stops accepting and unlinks the path, if it is still this socket's. */
 void listener_free(struct listener *listener); /* takes NULL */
 

@@ -25,6 +25,7 @@ struct loop {
 	struct loop_task **last;
 	struct loop_task *batch; /* being run */
 	bool running;
+	bool behind;
 };
 
 struct loop_timer {
@@ -160,6 +161,21 @@ struct event_base *
 loop_base(struct loop *loop)
 {
 	return loop->base;
+}
+
+void
+loop_note_behind(struct loop *loop)
+{
+	loop->behind = true;
+}
+
+bool
+loop_behind(struct loop *loop)
+{
+	const bool behind = loop->behind;
+
+	loop->behind = false;
+	return behind;
 }
 
 int64_t

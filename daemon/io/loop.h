@@ -39,6 +39,13 @@ void loop_turn(struct loop *loop);
 /* For the io folder only. */
 struct event_base *loop_base(struct loop *loop);
 
+/*
+ * More has come in than one turn takes: whoever makes new work may wait until
+ * it is taken in. Forgotten when asked for.
+ */
+void loop_note_behind(struct loop *loop);
+bool loop_behind(struct loop *loop);
+
 /* CLOCK_MONOTONIC in microseconds; every wait and deadline. */
 int64_t loop_now(void);
 /* CLOCK_REALTIME in milliseconds; only for time stamps. */

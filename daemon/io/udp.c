@@ -33,9 +33,12 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
+	struct udp *udp = arg;
+
 	(void)fd;
 	(void)what;
-	(void)udp_drain(arg);
+	if (udp_drain(udp))
+		loop_note_behind(udp->loop);
 }
 
 /* Life: helpers return false with errno set. */

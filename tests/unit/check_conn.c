@@ -10,6 +10,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -259,6 +260,31 @@ START_TEST(lingering_is_bounded_in_number)
 }
 END_TEST
 
+/* Nor do they use up what descriptors there are: an eighth. */
+START_TEST(lingering_is_bounded_in_descriptors)
+{
+	static struct peer p[20];
+	struct rlimit lim, few;
+	unsigned int gone = 0;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	few = lim;
+	few.rlim_cur = 64;
+	for (unsigned int i = 0; i < 20; i++)
+		peer_open(&p[i]);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (unsigned int i = 0; i < 20; i++)
+		conn_error(p[i].conn, 0, IPC_ERR_BUSY, "full");
+	loop_turn(loop);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	for (unsigned int i = 0; i < 20; i++)
+		gone += hung_up(&p[i]);
+	ck_assert_uint_eq(gone, 12);
+	for (unsigned int i = 0; i < 20; i++)
+		peer_close(&p[i]);
+}
+END_TEST
+
 START_TEST(a_peer_that_leaves_ends_the_lingering)
 {
 	int64_t start = loop_now();
@@ -328,6 +354,174 @@ START_TEST(a_drained_connection_takes_no_more)
 	peer_close(&p);
 	TURN_UNTIL(service.closed == 1);
 	ck_assert_uint_eq(service.frames, 2);
+}
+END_TEST
+
+/* It has gone without having read its answers: a reset, and no end. */
+START_TEST(a_drained_peer_that_goes_is_noticed)
+{
+	struct peer p;
+
+	for (int finishes = 0; finishes < 2; finishes++) {
+		service.closed = 0;
+		peer_open(&p);
+		for (uint64_t i = 0; i < (finishes ? 30 : 1); i++)
+			reply(p.conn, i, 16000);
+		conn_stop_reading(p.conn);
+		if (finishes)
+			conn_finish(p.conn);
+		loop_turn(loop);
+		ck_assert_uint_eq(service.closed, 0);
+		peer_close(&p);
+		TURN_UNTIL(service.closed == 1);
+	}
+}
+END_TEST
+
+/* Nor is one held up that sends all it has before it reads. */
+START_TEST(a_drained_peer_may_go_on_sending)
+{
+	static uint8_t junk[1 << 20];
+	struct peer p;
+
+	peer_open(&p);
+	conn_stop_reading(p.conn);
+	peer_write(&p, junk, sizeof(junk));
+	reply(p.conn, 7, 100);
+	TURN_UNTIL((peer_read(&p), p.frames == 1));
+	ck_assert_uint_eq(service.frames, 0);
+	ck_assert(!conn_closing(p.conn));
+	peer_close(&p);
+	TURN_UNTIL(service.closed == 1);
+}
+END_TEST
+
+static void
+finish_itself(struct conn *conn)
+{
+	conn_finish(conn);
+	ck_assert(conn_closing(conn));
+	ck_assert_uint_eq(service.closed, 0); /* not from in here */
+	reply(conn, 98, 10);                  /* goes nowhere */
+}
+
+/* With nothing to send, from outside and from a hook. */
+START_TEST(a_finished_connection_closes_at_once)
+{
+	struct peer a, b;
+
+	peer_open(&a);
+	conn_finish(a.conn);
+	conn_finish(a.conn); /* nothing */
+	conn_stop_reading(a.conn);
+	conn_error(a.conn, 0, IPC_ERR_BUSY, "full");
+	reply(a.conn, 97, 10);
+	ck_assert_uint_eq(service.closed, 0);
+	loop_turn(loop);
+	ck_assert_uint_eq(service.closed, 1);
+	peer_finish(&a);
+	ck_assert(a.eof);
+	ck_assert_uint_eq(a.frames, 0);
+	memset(&service, 0, sizeof(service));
+	peer_open(&b);
+	service.act = finish_itself;
+	service.act_at = 2;
+	service.replies = true;
+	for (uint64_t i = 1; i < 5; i++)
+		peer_frame(&b, i, 100);
+	loop_turn(loop);
+	ck_assert_uint_eq(service.closed, 1);
+	ck_assert_uint_eq(service.frames, 2);
+	peer_finish(&b);
+	ck_assert(b.eof);
+	ck_assert_uint_eq(b.frames, 2);
+	peer_close(&a);
+	peer_close(&b);
+	TURN_UNTIL(released(&a) && released(&b));
+}
+END_TEST
+
+/* Drained, then finished with its last answer: all of them arrive, though the
+ * peer goes on sending, and then the end of the stream and not a reset. */
+START_TEST(a_finished_connection_sends_the_rest)
+{
+	static uint8_t junk[60000];
+	struct peer p;
+
+	peer_open(&p);
+	conn_stop_reading(p.conn);
+	for (uint64_t i = 1; i <= 60; i++)
+		reply(p.conn, i, 16000);
+	loop_turn(loop);
+	ck_assert_uint_gt(conn_unsent(p.conn), CONN_OUT_HIGH);
+	reply(p.conn, 61, 100);
+	conn_finish(p.conn);
+	reply(p.conn, 62, 100);
+	peer_write(&p, junk, sizeof(junk));
+	for (int i = 0; i < 5; i++)
+		loop_turn(loop);
+	ck_assert_uint_eq(service.closed, 0); /* not before it is taken */
+	ck_assert_uint_gt(conn_unsent(p.conn), 0);
+	peer_finish(&p);
+	ck_assert(p.eof);
+	ck_assert_int_eq(p.error, 0);
+	ck_assert_uint_eq(p.frames, 61);
+	ck_assert_uint_eq(p.last_id, 61);
+	ck_assert_uint_eq(service.closed, 1);
+	ck_assert_uint_eq(service.frames, 0);
+	peer_write(&p, junk, sizeof(junk));
+	peer_close(&p);
+	TURN_UNTIL(released(&p));
+}
+END_TEST
+
+/* Not for ever: as long as for a frame that was started. */
+START_TEST(finishing_is_bounded_in_time)
+{
+	static struct peer p[70]; /* all of them have their time */
+	int64_t start = loop_now();
+
+	conn_pool_set_frame_timeout(pool, 50000);
+	for (unsigned int i = 0; i < 70; i++) {
+		peer_open(&p[i]);
+		for (uint64_t n = 0; n < 30; n++)
+			reply(p[i].conn, n, 16000);
+		conn_finish(p[i].conn);
+	}
+	TURN_UNTIL(service.closed == 70);
+	ck_assert_int_ge(loop_now() - start, 50000);
+	for (unsigned int i = 0; i < 70; i++) {
+		ck_assert(hung_up(&p[i]));
+		peer_close(&p[i]);
+	}
+}
+END_TEST
+
+/* A peer that leaves, and an owner that waits no more. */
+START_TEST(finishing_can_be_cut_short)
+{
+	struct peer a, b;
+
+	peer_open(&a);
+	peer_open(&b);
+	for (uint64_t i = 0; i < 30; i++) {
+		reply(a.conn, i, 16000);
+		reply(b.conn, i, 16000);
+	}
+	conn_finish(a.conn);
+	conn_finish(b.conn);
+	loop_turn(loop);
+	ck_assert_uint_eq(service.closed, 0);
+	peer_close(&a);
+	TURN_UNTIL(service.closed == 1);
+	conn_close(b.conn);
+	TURN_UNTIL(service.closed == 2);
+	ck_assert(hung_up(&b));
+	peer_open(&a); /* in one of their slots */
+	peer_frame(&a, 1, 1);
+	TURN_UNTIL(service.frames == 1);
+	peer_close(&a);
+	peer_close(&b);
 }
 END_TEST
 
@@ -490,9 +684,16 @@ main(void)
 	tcase_add_test(tc, lingering_is_bounded_in_bytes);
 	tcase_add_test(tc, lingering_is_bounded_in_time);
 	tcase_add_test(tc, lingering_is_bounded_in_number);
+	tcase_add_test(tc, lingering_is_bounded_in_descriptors);
 	tcase_add_test(tc, a_peer_that_leaves_ends_the_lingering);
 	tcase_add_test(tc, a_half_closed_peer_gets_its_error);
 	tcase_add_test(tc, a_drained_connection_takes_no_more);
+	tcase_add_test(tc, a_drained_peer_that_goes_is_noticed);
+	tcase_add_test(tc, a_drained_peer_may_go_on_sending);
+	tcase_add_test(tc, a_finished_connection_closes_at_once);
+	tcase_add_test(tc, a_finished_connection_sends_the_rest);
+	tcase_add_test(tc, finishing_is_bounded_in_time);
+	tcase_add_test(tc, finishing_can_be_cut_short);
 	tcase_add_test(tc, a_long_text_is_cut);
 	tcase_add_test(tc, freeing_the_pool_closes_without_hooks);
 	tcase_add_test(tc, peers_serials_and_users);

@@ -110,9 +110,7 @@ START_TEST(a_backlog_is_never_forgotten)
 	service.replies = true;
 	service.reply_len = 16000;
 	peer_write(&p, bytes, len);
-	for (int i = 0; i < 5; i++)
-		loop_turn(loop);
-	ck_assert_uint_ge(conn_unsent(p.conn), CONN_OUT_HIGH);
+	TURN_UNTIL(conn_unsent(p.conn) >= CONN_OUT_HIGH);
 	ck_assert_uint_lt(service.frames, 60);
 	while (peer_read(&p) > 0)
 		continue;
@@ -163,9 +161,7 @@ START_TEST(a_lazy_peer_that_goes_away_is_noticed)
 	service.reply_len = 16000;
 	for (uint64_t i = 0; i < 60; i++)
 		peer_frame(&p, i, 0);
-	for (int i = 0; i < 10; i++)
-		loop_turn(loop);
-	ck_assert_uint_ge(conn_unsent(p.conn), CONN_OUT_HIGH);
+	TURN_UNTIL(conn_unsent(p.conn) >= CONN_OUT_HIGH);
 	peer_close(&p);
 	TURN_UNTIL(service.closed == 1);
 	peer_open(&p); /* in its slot: libevent must have forgotten it */

@@ -138,9 +138,13 @@ START_TEST(one_wake_up_is_bounded)
 	ck_assert_uint_eq(a_seen.datagrams, 16 * 32);
 	ck_assert_uint_eq(a_seen.batches, 16);
 	ck_assert_uint_eq(a_seen.most_in_batch, 32);
+	ck_assert(!loop_behind(loop));
 	loop_turn(loop);
 	ck_assert_uint_eq(a_seen.datagrams, 2 * 16 * 32);
+	ck_assert(loop_behind(loop)); /* new work may wait for the rest */
+	ck_assert(!loop_behind(loop));
 	TURN_UNTIL(a_seen.datagrams == 1200);
+	ck_assert(!loop_behind(loop));
 	udp_drain(a); /* nothing there: no batch */
 	ck_assert_uint_eq(a_seen.batches, 16 + 16 + 6);
 	close(fd);

@@ -47,6 +47,10 @@ struct service {
 	uint64_t act_at;            /* the id at which to act */
 	void (*act)(struct conn *); /* from inside the hook */
 	void (*on_closed)(struct conn *);
+	uid_t sated; /* who takes no frame, with sates */
+	bool sates;
+	unsigned int meal; /* frames after which it is so; 0: none */
+	unsigned int asked;
 };
 
 static struct service service;
@@ -123,7 +127,18 @@ on_closed(void *arg, struct conn *conn)
 		s->on_closed(conn);
 }
 
-static const struct conn_hooks hooks = {.frame = on_frame, .closed = on_closed};
+static inline bool
+on_hungry(void *arg, struct conn *conn)
+{
+	struct service *s = arg;
+
+	s->asked++;
+	return !s->sates || conn_peer(conn)->uid != s->sated ||
+	       s->frames < s->meal;
+}
+
+static const struct conn_hooks hooks = {
+    .frame = on_frame, .closed = on_closed, .hungry = on_hungry};
 
 /* The application's side */
 
