@@ -5,25 +5,19 @@
  */
 #include "daemon/discovery.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/core/errorrate.h"
+#include "daemon/discovery_log.h"
 #include "daemon/discovery_pace.h"
 #include "daemon/discovery_round.h"
 #include "daemon/io/dns.h"
 #include "daemon/io/resolvconf.h"
-#include "daemon/log.h"
 
 #define MS_US     INT64_C(1000)
 #define DNS_TRIES 2              /* rounds over the nameservers */
 #define WATCH     (1000 * MS_US) /* between two looks at resolv.conf */
-
-#define LINES_BURST 5
-#define LINES_MIN   (1000 * MS_US)
-#define LINES_MAX   (60000 * MS_US)
 
 struct discovery {
 	struct loop *loop;
@@ -45,9 +39,8 @@ struct discovery {
 	int64_t failing_since;   /* with failing: the first in a row */
 	int64_t began;           /* the last round */
 	int64_t next;
-	struct errorrate lines; /* paces the log */
-	uint64_t unsaid;        /* lines that it kept back */
-	bool error_told;        /* and its end is not */
+	bool stopped; /* no round any more */
+	struct discovery_log log;
 	struct discovery_counters counters;
 	char error[DISCOVERY_ERROR_MAX];
 };
@@ -75,46 +68,11 @@ schedule(struct discovery *d, int64_t when)
 	arm(d);
 }
 
-/* Whoever answers DNS for us decides how often this is called. */
-static bool
-may_say(struct discovery *d)
+/* How many servers. */
+static uint32_t
+known(const struct discovery *d)
 {
-	return errorrate_try(&d->lines, loop_now(), &d->unsaid);
-}
-
-static void
-say_error(struct discovery *d)
-{
-	if (!may_say(d))
-		return;
-	log_warning("discovery",
-	    "tenant=\"%s\" ok=no servers=%u unsaid=%" PRIu64 " error=\"%s\"",
-	    d->tenant->name, d->members != NULL ? d->members->count : 0,
-	    d->unsaid, d->error);
-	d->unsaid = 0;
-	d->error_told = true;
-}
-
-/* Once after each line that told an error, and so at its pace. */
-static void
-say_ok(struct discovery *d, const struct members *found)
-{
-	if (!d->error_told)
-		return;
-	log_info("discovery", "tenant=\"%s\" ok=yes servers=%u",
-	    d->tenant->name, found->count);
-	d->error_told = false;
-}
-
-static void
-say_members(struct discovery *d, uint32_t dropped)
-{
-	if (!may_say(d))
-		return;
-	log_info("members",
-	    "tenant=\"%s\" servers=%u dropped=%u unsaid=%" PRIu64,
-	    d->tenant->name, d->members->count, dropped, d->unsaid);
-	d->unsaid = 0;
+	return d->members != NULL ? d->members->count : 0;
 }
 
 static void
@@ -126,7 +84,7 @@ fail(struct discovery *d, const char *error)
 	d->failing = true;
 	d->counters.failures++;
 	snprintf(d->error, sizeof d->error, "%s", error);
-	say_error(d);
+	discovery_log_error(&d->log, known(d), d->error);
 	schedule(d, loop_now() + discovery_pace_retry(&d->pace, loop_now()));
 }
 
@@ -171,12 +129,6 @@ end_round(struct discovery *d)
 	d->round = NULL;
 }
 
-static bool
-have_members(const struct discovery *d)
-{
-	return d->members != NULL && d->members->count > 0;
-}
-
 /* Takes next. Reporting is the last act: the callee may free d. */
 static void
 install(struct discovery *d, struct members *next, uint32_t dropped)
@@ -190,7 +142,7 @@ install(struct discovery *d, struct members *next, uint32_t dropped)
 		return;
 	d->counters.changes++;
 	discovery_pace_fulfil(&d->pace);
-	say_members(d, dropped);
+	discovery_log_members(&d->log, next->count, dropped);
 	d->fn(d->arg, next);
 }
 
@@ -220,7 +172,7 @@ found(struct discovery *d, const struct discovery_result *result)
 		discovery_pace_recover(&d->pace);
 	}
 	schedule(d, loop_now() + delay);
-	say_ok(d, next);
+	discovery_log_ok(&d->log, next->count);
 	install(d, next, dropped);
 }
 
@@ -247,7 +199,7 @@ empty(struct discovery *d, const struct discovery_result *result)
 		d->empty_until = cached_until(d, result->ttl);
 	d->empty_once = true;
 	end_round(d);
-	if (!confirmed || !have_members(d))
+	if (!confirmed || known(d) == 0)
 		return;
 	none = members_build(NULL, 0, NULL, NULL);
 	if (none != NULL)
@@ -342,7 +294,7 @@ discovery_new_with(struct loop *loop, struct random_pool *random,
 	d->fn = fn;
 	d->arg = arg;
 	d->next = POLICY_NEVER;
-	errorrate_init(&d->lines, LINES_BURST, LINES_MIN, LINES_MAX);
+	discovery_log_init(&d->log, tenant->name);
 	loop_task_init(&d->report, report_static, d);
 	started = tenant->server_count > 0 ? start_static(d)
 					   : start_dns(d, resolv_conf);
@@ -366,6 +318,33 @@ discovery_free(struct discovery *d)
 	free(d);
 }
 
+void
+discovery_known(struct discovery *d, struct members *members)
+{
+	if (d->dns == NULL) {
+		/* It says the same, and so has nothing to report. */
+		if (members_equal(d->members, members))
+			loop_cancel(d->loop, &d->report);
+		return;
+	}
+	members_ref(members);
+	members_unref(d->members);
+	d->members = members;
+	if (d->round != NULL)
+		discovery_round_known(d->round, members);
+}
+
+void
+discovery_stop(struct discovery *d)
+{
+	if (d->dns == NULL)
+		return;
+	d->stopped = true;
+	d->next = POLICY_NEVER;
+	loop_timer_stop(d->timer);
+	end_round(d);
+}
+
 /*
  * A round that runs, one that is forced already and one that is due sooner
  * serve this wish too; so does a retry, whose pace nobody may force.
@@ -375,7 +354,8 @@ discovery_force(struct discovery *d)
 {
 	int64_t when;
 
-	if (d->dns == NULL || d->round != NULL || d->forced || d->failing)
+	if (d->dns == NULL || d->round != NULL || d->forced || d->failing ||
+	    d->stopped)
 		return;
 	when = discovery_pace_wish(&d->pace, d->began, loop_now());
 	if (when >= d->next)
@@ -392,7 +372,7 @@ discovery_state(const struct discovery *d)
 {
 	if (d->dns == NULL)
 		return DISCOVERY_STATIC;
-	if (have_members(d))
+	if (known(d) > 0)
 		return DISCOVERY_READY;
 	return d->answered ? DISCOVERY_UNAVAILABLE : DISCOVERY_RUNNING;
 }

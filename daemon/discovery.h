@@ -40,11 +40,21 @@ struct discovery;
 struct discovery *discovery_new(struct loop *loop, struct random_pool *random,
     const struct config_tenant *tenant, discovery_fn *fn, void *arg);
 void discovery_free(struct discovery *d); /* takes NULL */
-
 /* The same with another file than /etc/resolv.conf, borrowed for its life. */
 struct discovery *discovery_new_with(struct loop *loop,
     struct random_pool *random, const struct config_tenant *tenant,
     const char *resolv_conf, discovery_fn *fn, void *arg);
+
+/*
+ * Right after discovery_new(): these members are the last good ones, as if an
+ * earlier round had found them. They are not reported; the round that runs
+ * already refreshes them. Takes its own reference. With static servers it only
+ * keeps a report back that would say the same.
+ */
+void discovery_known(struct discovery *d, struct members *members);
+/* No round any more, whatever callers ask for; one that runs ends without a
+ * result. What is known stays. May be called from inside the report. */
+void discovery_stop(struct discovery *d);
 
 /*
  * Asks for a refresh soon: forced_min_ms after the last one at the earliest,

@@ -73,6 +73,12 @@ discovery_round_new(struct dns *dns, const char *name,
 	return round;
 }
 
+void
+discovery_round_known(struct discovery_round *round, const struct members *old)
+{
+	round->old = old;
+}
+
 static void
 cancel(struct dns_query *query)
 {

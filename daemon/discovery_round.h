@@ -60,6 +60,9 @@ typedef void discovery_round_fn(
  */
 struct discovery_round *discovery_round_new(struct dns *dns, const char *name,
     const struct members *old, discovery_round_fn *fn, void *arg);
+/* Before anything has come back: this is the snapshot in force. Borrowed. */
+void discovery_round_known(
+    struct discovery_round *round, const struct members *old);
 /* Cancels what is open. Takes NULL. */
 void discovery_round_free(struct discovery_round *round);
 

@@ -127,6 +127,7 @@ tenant_new(struct loop *loop, struct random_pool *random,
 	t->max_ops = max_ops;
 	t->armed = POLICY_NEVER;
 	heap_init(&t->timers);
+	pace_path_init(&t->path, loop_now());
 	errorrate_init(&t->silence, 0, LINES_MIN, LINES_MAX);
 	errorrate_init(&t->suspicion, SUSPICION_BURST, LINES_MIN, LINES_MAX);
 	errorrate_init(&t->server_lines, SERVERS_BURST, LINES_MIN, LINES_MAX);
@@ -135,11 +136,11 @@ tenant_new(struct loop *loop, struct random_pool *random,
 	    sizeof(struct tenant_op) +
 		OP_SMALL_BLOCKS * sizeof(struct tenant_block) +
 		OP_SMALL_DATAGRAM,
-	    64, max_ops + TENANT_MAX_LATE);
+	    64, UINT32_MAX); /* max_ops bounds them */
 	slab_init(&t->large,
 	    sizeof(struct tenant_op) +
 		PDU_MAX_BLOCKS * sizeof(struct tenant_block) + PACKET_MAX,
-	    8, max_ops + TENANT_MAX_LATE);
+	    8, UINT32_MAX);
 	if (open_key(t, err) != 0 || open_sockets(t, err) != 0 ||
 	    open_tables(t) != 0) {
 		tenant_free(t);
@@ -166,6 +167,54 @@ tenant_free(struct tenant *t)
 	packet_key_free(t->key);
 	nonce_free(t->nonce);
 	free(t);
+}
+
+/* Is an answer to the one a sign that servers answer the other one as well? */
+static bool
+same_client(const struct config_tenant *a, const struct config_tenant *b)
+{
+	return a->profile == b->profile && a->cred.auth == b->cred.auth &&
+	       a->cred.key_id == b->cred.key_id &&
+	       memcmp(a->cred.secret, b->cred.secret, sizeof(a->cred.secret)) ==
+		   0;
+}
+
+/* Both are of one snapshot. Counts begin anew, as those of the tenant do. */
+static void
+inherit_peers(struct peers *to, const struct peers *from, bool heard)
+{
+	struct peer *peer;
+
+	for (uint32_t i = 0; i < from->count; i++) {
+		peer = &to->list[i];
+		peer->first_addr = from->list[i].first_addr;
+		peer->suspect = from->list[i].suspect;
+		peer->silence_told = from->list[i].silence_told;
+		if (!heard)
+			continue;
+		peer->last_answer = from->list[i].last_answer;
+		peer->last_in_time = from->list[i].last_in_time;
+		peer->clock = from->list[i].clock;
+	}
+	if (heard)
+		to->last_answer = from->last_answer;
+}
+
+void
+tenant_inherit(struct tenant *t, const struct tenant *other)
+{
+	discovery_known(t->discovery, other->members);
+	install(t, other->members);
+	inherit_peers(
+	    &t->peers, &other->peers, same_client(t->config, other->config));
+	t->clock = other->clock;
+	t->silence_told = other->silence_told;
+}
+
+void
+tenant_limit(struct tenant *t, uint32_t max_ops)
+{
+	t->max_ops = max_ops;
 }
 
 void
@@ -290,10 +339,18 @@ tenant_transport(const struct tenant *t)
 	return t->transport;
 }
 
+bool
+tenant_idle(const struct tenant *t)
+{
+	return t->in_flight.count == 0 && transport_idle(t->transport);
+}
+
 void
 tenant_close(struct tenant *t)
 {
 	t->closing = true;
+	discovery_stop(t->discovery);
+	transport_stay(t->transport);
 }
 
 /* While no server is known, discovery is what counts. */

@@ -13,6 +13,7 @@
 #include "daemon/config.h"
 #include "daemon/clock.h"
 #include "daemon/core/counters.h"
+#include "daemon/core/pace.h"
 #include "daemon/core/peer.h"
 #include "daemon/core/policy.h"
 #include "daemon/discovery.h"
@@ -22,6 +23,9 @@
 #include "proto/random.h"
 
 #define TENANT_ERR_MAX 256
+
+/* How long to listen for the rest after a decision at the horizon. */
+#define TENANT_LISTEN_US 100000
 
 struct tenant;
 struct tenant_op;
@@ -36,6 +40,7 @@ struct tenant_block {
 struct tenant_result {
 	enum policy_end end;
 	uint32_t round;
+	enum pace pace;     /* what its time tells of queues on the way */
 	uint64_t server_id; /* with POLICY_SELECTED, like all below */
 	bool guards_pass;
 	bool resources_pass;
@@ -56,6 +61,22 @@ typedef void tenant_done_fn(void *arg, const struct tenant_result *result);
 struct tenant *tenant_new(struct loop *loop, struct random_pool *random,
     const struct config_tenant *config, uint32_t max_ops,
     char err[TENANT_ERR_MAX]);
+/*
+ * Right after tenant_new(): the servers that another tenant knows are known to
+ * this one, too, until its own discovery says otherwise. Both find them in the
+ * same way (config_tenant_same_servers()). How they are reached goes along, and
+ * if the key and the profile are the same, that they have answered, too.
+ */
+void tenant_inherit(struct tenant *tenant, const struct tenant *other);
+/* Another cap on operations in flight; those over a lower one go on. */
+void tenant_limit(struct tenant *tenant, uint32_t max_ops);
+/*
+ * Would tenant_free() lose nothing: no operation in flight or still listening
+ * for late answers, no datagram that waits for the kernel? So it is, while the
+ * loop runs, TENANT_LISTEN_US after the horizon of the last operation, or the
+ * horizon's length after the last report.
+ */
+bool tenant_idle(const struct tenant *tenant);
 /* Operations in flight go without their callback. Takes NULL. */
 void tenant_free(struct tenant *tenant);
 
@@ -119,7 +140,8 @@ enum tenant_state {
 enum tenant_state tenant_state(const struct tenant *tenant);
 /* "Discovering", "Ready", ... */
 const char *tenant_state_name(enum tenant_state state);
-/* The caller starts no operation from here on; what is in flight goes on. */
+/* The caller starts no operation from here on; what is in flight goes on, over
+ * the port and to the servers that there are: DNS is asked no more. */
 void tenant_close(struct tenant *tenant);
 
 #endif

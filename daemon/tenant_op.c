@@ -15,9 +15,8 @@
 
 /* Turns of reading before deadlines that are due are judged all the same. */
 #define PUT_OFF_MAX 16
-
-/* How long to listen for the rest after a decision at the horizon. */
-#define LISTEN_US 100000
+/* Deadlines judged in one turn, each of which may send to every server. */
+#define EXPIRE_MAX 256
 
 struct tenant_op *
 tenant_op_find(struct tenant *t, const uint8_t unique_id[16])
@@ -197,7 +196,35 @@ listen_until(const struct tenant_op *op, int64_t now)
 {
 	int64_t horizon = op->policy.start + op->policy.plan->horizon_us;
 
-	return horizon > now + LISTEN_US ? horizon : now + LISTEN_US;
+	return horizon > now + TENANT_LISTEN_US ? horizon
+						: now + TENANT_LISTEN_US;
+}
+
+/*
+ * What the preferred server decided in the first round took as long as its
+ * queues were. When it was late with this one, but is alive, as it has answered
+ * others since this one began, they are too long by far. All else tells of what
+ * is dead or lost, or of a caller in a hurry.
+ */
+static enum pace
+pace_of(struct tenant_op *op, const struct policy_action *act, int64_t now)
+{
+	const struct policy_op *p = &op->policy;
+	struct tenant *t = op->tenant;
+	const struct peer *peer;
+
+	if (op->stamp == 0) /* it began elsewhere */
+		return PACE_UNKNOWN;
+	if (act->end == POLICY_SELECTED && act->round == 0 &&
+	    act->server <= p->preferred)
+		return pace_path_judge(
+		    &t->path, now - p->start, t->live <= PACE_LEAST, now);
+	if ((act->end != POLICY_SELECTED && act->end != POLICY_TIMEOUT) ||
+	    now < p->start + p->plan->prefer_end_us[0])
+		return PACE_UNKNOWN;
+	peer = tenant_op_peer(op, p->preferred);
+	return peer != NULL && peer->last_answer >= p->start ? PACE_LATE
+							     : PACE_UNKNOWN;
 }
 
 static void
@@ -213,6 +240,7 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 		now >= op->policy.start + op->policy.plan->horizon_us))
 		note_silence(op);
 	result_fill(op, act, &res);
+	res.pace = pace_of(op, act, now);
 	if (act->end == POLICY_SELECTED) {
 		peer = tenant_op_peer(op, act->server);
 		if (peer != NULL)
@@ -309,12 +337,13 @@ tenant_judge(void *arg)
  * What is readable goes before a deadline that is due as well, be it because
  * the process was stopped meanwhile. The rest of a long queue is read in
  * turns of its own, so many at the most that a flood cannot put off every
- * deadline for ever.
+ * deadline for ever. A crowd of deadlines is judged in turns, too.
  */
 void
 tenant_expire(void *arg)
 {
 	struct tenant *t = arg;
+	unsigned int left = EXPIRE_MAX;
 	struct heap_entry *e;
 	struct tenant_op *op;
 	int64_t now;
@@ -325,9 +354,13 @@ tenant_expire(void *arg)
 		loop_timer_set(t->timer, t->armed);
 		return;
 	}
-	t->put_off = 0;
 	now = loop_now();
 	while ((e = heap_first(&t->timers)) != NULL && e->when <= now) {
+		if (left-- == 0) {
+			t->put_off = PUT_OFF_MAX; /* they have waited */
+			tenant_rearm(t);
+			return;
+		}
 		op = container_of(e, struct tenant_op, timer);
 		if (op->late) {
 			if (op->heard == 0) /* given up before the horizon */
@@ -339,6 +372,7 @@ tenant_expire(void *arg)
 		tenant_op_pump(op, now);
 		tenant_op_release(op);
 	}
+	t->put_off = 0;
 	tenant_rearm(t);
 }
 

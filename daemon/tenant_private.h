@@ -98,6 +98,7 @@ struct tenant {
 	uint64_t suspicion_unsaid;
 	struct errorrate server_lines; /* and that of silent servers */
 	struct clock_watch clock;
+	struct pace_path path;
 	struct peers peers; /* as members->list */
 	uint8_t scratch[TENANT_SCRATCH];
 };

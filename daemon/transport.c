@@ -259,6 +259,15 @@ transport_rebind(struct transport *t)
 	loop_defer(t->loop, &t->open);
 }
 
+void
+transport_stay(struct transport *t)
+{
+	t->state = TRANSPORT_READY;
+	t->granted = false;
+	loop_timer_stop(t->timer);
+	loop_cancel(t->loop, &t->open);
+}
+
 struct transport *
 transport_new(struct loop *loop, const struct transport_hooks *hooks, void *arg)
 {
@@ -365,6 +374,16 @@ enum transport_state
 transport_state(const struct transport *t)
 {
 	return t->state;
+}
+
+bool
+transport_idle(const struct transport *t)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (!idle(t->ports[i]))
+			return false;
+	}
+	return true;
 }
 
 const struct transport_counters *

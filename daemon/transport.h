@@ -73,12 +73,19 @@ void transport_release(struct transport_port *port); /* takes NULL */
  */
 void transport_rebind(struct transport *t);
 
+/* What was asked for and is not done is forgotten: the current port stays. May
+ * be called from inside a hook. */
+void transport_stay(struct transport *t);
+
 enum transport_state {
 	TRANSPORT_READY,
 	TRANSPORT_REBIND_PENDING, /* asked for; paced, or too many old ports */
 	TRANSPORT_REBINDING,      /* being opened */
 };
 enum transport_state transport_state(const struct transport *t);
+
+/* Does nobody hold a port, and no send wait for the kernel? */
+bool transport_idle(const struct transport *t);
 
 struct transport_counters {
 	uint64_t rebinds;         /* that succeeded */

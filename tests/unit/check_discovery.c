@@ -316,21 +316,6 @@ START_TEST(wishes_in_vain_back_off)
 }
 END_TEST
 
-static void
-write_resolv_conf(const char *path, uint16_t port)
-{
-	char fresh[80], text[64];
-	FILE *f;
-
-	snprintf(fresh, sizeof fresh, "%s.%u", path, port);
-	snprintf(text, sizeof text, "nameserver [127.0.0.1]:%u\n", port);
-	f = fopen(fresh, "w");
-	ck_assert_ptr_nonnull(f);
-	fputs(text, f);
-	fclose(f);
-	ck_assert_int_eq(rename(fresh, path), 0);
-}
-
 /* Until the next round is at least 3500 ms away. */
 static int64_t
 await_long_pause(void)

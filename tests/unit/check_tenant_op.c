@@ -225,6 +225,120 @@ START_TEST(answers_go_before_a_deadline_that_is_due)
 }
 END_TEST
 
+static void
+wait_until(int64_t when)
+{
+	while (loop_now() < when)
+		continue;
+}
+
+/* Many deadlines at once are no long turn: others have theirs in between. */
+START_TEST(a_crowd_of_deadlines_is_judged_in_turns)
+{
+	enum { CROWD = 1000, MOST = 256 };
+	unsigned int before, turns = 0;
+
+	start(QUICK, NULL);
+	for (uint32_t i = 1; i <= CROWD; i++)
+		ask(i, &out);
+	wait_until(loop_now() + MS(20));
+	while (out.calls < CROWD) {
+		before = out.calls;
+		loop_turn(loop);
+		ck_assert_uint_le(out.calls - before, MOST);
+		turns++;
+	}
+	ck_assert_uint_ge(turns, CROWD / MOST);
+	ck_assert_uint_eq(counters()->timeouts, CROWD);
+	stop_tenant();
+}
+END_TEST
+
+START_TEST(the_pace_of_the_preferred)
+{
+	int64_t begun, took;
+
+	start(NO_DELIVER, NULL);
+	begun = loop_now();
+	ask(1, &out);
+	take_all();
+	fake_server_allow(&server[0], &q[0]);
+	TURN_UNTIL(out.calls == 1);
+	took = out.at - begun;
+	ck_assert_int_eq(out.res.pace, PACE_EVEN);
+	begun = loop_now();
+	ask(2, &out);
+	take_all();
+	wait_until(begun + 2 * took + MS(1));
+	fake_server_allow(&server[0], &q[0]);
+	TURN_UNTIL(out.calls == 2);
+	ck_assert_int_eq(out.res.pace, PACE_LATE);
+	stop_tenant();
+}
+END_TEST
+
+/* Another decides for it; or it is only this one that it was late with. */
+START_TEST(the_pace_of_what_is_dead_and_of_what_is_not)
+{
+	start("{\"unit_ms\":100,\"completion_delivery\":false}", NULL);
+	ask(1, &out);
+	take_all();
+	fake_server_allow(&server[1], &q[1]);
+	TURN_UNTIL(out.calls == 1);
+	ck_assert_uint_eq(out.res.server_id, FIRST_ID + 1);
+	ck_assert_int_eq(out.res.pace, PACE_UNKNOWN);
+	ask(2, &out);
+	take_all();
+	fake_server_allow(&server[1], &q[1]);
+	ask(3, &other);
+	take_all();
+	fake_server_allow(&server[0], &q[0]);
+	TURN_UNTIL(out.calls == 2);
+	ck_assert_uint_eq(other.calls, 1);
+	ck_assert_uint_eq(out.res.server_id, FIRST_ID + 1);
+	ck_assert_int_eq(out.res.pace, PACE_LATE);
+	/* Nobody at all. */
+	ask(4, &out);
+	TURN_UNTIL(out.calls == 3);
+	ck_assert_int_eq(out.res.end, POLICY_TIMEOUT);
+	ck_assert_int_eq(out.res.pace, PACE_UNKNOWN);
+	stop_tenant();
+}
+END_TEST
+
+/* A caller that waits less than a server may take, or one whose operation began
+ * elsewhere, tells nothing. */
+START_TEST(the_pace_of_a_caller_in_a_hurry)
+{
+	uint8_t id[16] = {[0] = 1, [6] = 0x40, [8] = 0x80};
+	struct tenant_check check = {.rate = &rate, .unique_id = id};
+	struct tenant_op *op;
+
+	start(NO_DELIVER, NULL);
+	make_rate(&rate, 1, 1);
+	check.start = loop_now();
+	check.deadline = check.start + MS(20);
+	ck_assert_int_eq(tenant_check(tenant, &check, done, &out, &op), 0);
+	take_all();
+	ask(2, &other);
+	take_all();
+	fake_server_allow(&server[0], &q[0]);
+	TURN_UNTIL(out.calls == 1 && other.calls == 1);
+	ck_assert_int_eq(out.res.end, POLICY_TIMEOUT);
+	ck_assert_int_eq(out.res.pace, PACE_UNKNOWN);
+	id[0] = 3;
+	check.resent = true;
+	check.deadline = POLICY_NEVER;
+	ck_assert_int_eq(tenant_check(tenant, &check, done, &out, &op), 0);
+	take_all();
+	fake_server_allow(&server[0], &q[0]);
+	TURN_UNTIL(out.calls == 2);
+	ck_assert_int_eq(out.res.end, POLICY_SELECTED);
+	ck_assert_int_eq(out.res.pace, PACE_UNKNOWN);
+	stop_tenant();
+}
+END_TEST
+
 START_TEST(no_server_fails_at_once)
 {
 	const struct discovery *d;
@@ -488,6 +602,10 @@ main(void)
 	tcase_add_test(tc, younger_first_then_the_oldest);
 	tcase_add_test(tc, a_batch_is_weighed_whole);
 	tcase_add_test(tc, answers_go_before_a_deadline_that_is_due);
+	tcase_add_test(tc, a_crowd_of_deadlines_is_judged_in_turns);
+	tcase_add_test(tc, the_pace_of_the_preferred);
+	tcase_add_test(tc, the_pace_of_what_is_dead_and_of_what_is_not);
+	tcase_add_test(tc, the_pace_of_a_caller_in_a_hurry);
 	tcase_add_test(tc, no_server_fails_at_once);
 	tcase_add_test(tc, a_callers_deadline_ends_it);
 	tcase_add_test(tc, extreme_deadlines_and_starts);

@@ -345,6 +345,79 @@ START_TEST(success_is_told_to_the_pace)
 }
 END_TEST
 
+/* Asks for a new port; with an error, until that is paced. */
+static void
+rebind_pending(struct transport *t)
+{
+	transport_rebind(t);
+	if (socket_error != 0)
+		TURN_UNTIL(transport_counters(t)->rebind_failures == 4);
+	ck_assert_int_eq(transport_state(t), TRANSPORT_REBIND_PENDING);
+}
+
+/*
+ * 0 before the turn, 1 while it is paced, 2 while there are too many old ports:
+ * what was asked for is not done, also when it could be. Another one, which
+ * waits for the same and longer, tells when.
+ */
+START_TEST(staying_forgets_a_rebind)
+{
+	struct transport *other = transport_new(loop, &transport_hooks, &seen);
+	struct transport_port *held = transport_hold(transport);
+	uint64_t rebinds;
+	uint16_t port;
+
+	ck_assert_ptr_nonnull(other);
+	for (int i = 0; _i == 2 && i < TRANSPORT_MAX_OLD; i++)
+		rebind_now();
+	rebinds = transport_counters(transport)->rebinds;
+	port = local_port();
+	socket_error = _i == 1 ? EMFILE : 0;
+	rebind_pending(transport);
+	rebind_pending(other);
+	transport_stay(transport);
+	ck_assert_int_eq(transport_state(transport), TRANSPORT_READY);
+	if (_i == 1) { /* the pause is not over for that */
+		transport_rebind(transport);
+		loop_turn(loop);
+		ck_assert_uint_eq(
+		    transport_counters(transport)->rebind_failures, 4);
+		transport_stay(transport);
+	}
+	socket_error = 0;
+	transport_release(held);
+	TURN_UNTIL(transport_old_ports(transport) == 0 &&
+		   transport_counters(other)->rebinds == 1);
+	loop_turn(loop);
+	ck_assert_uint_eq(transport_counters(transport)->rebinds, rebinds);
+	ck_assert_uint_eq(local_port(), port);
+	rebind_now(); /* it can be asked for again */
+	transport_free(other);
+}
+END_TEST
+
+START_TEST(idle_with_nothing_held_and_nothing_queued)
+{
+	struct transport_port *held;
+
+	ck_assert(transport_idle(transport));
+	held = transport_hold(transport);
+	ck_assert(!transport_idle(transport));
+	rebind_now();
+	ck_assert(!transport_idle(transport)); /* the old one is held */
+	transport_release(held);
+	ck_assert(transport_idle(transport));
+	send_error = ENOBUFS;
+	say();
+	ck_assert(!transport_idle(transport));
+	loop_turn(loop);
+	ck_assert(!transport_idle(transport));
+	send_error = 0;
+	TURN_UNTIL(seen.sent == 1);
+	ck_assert(transport_idle(transport));
+}
+END_TEST
+
 /* What comes back */
 
 START_TEST(icmp_is_told)
@@ -491,6 +564,8 @@ main(void)
 	tcase_add_test(tc, a_failed_rebind_keeps_the_port);
 	tcase_add_test(tc, both_families_or_none);
 	tcase_add_test(tc, success_is_told_to_the_pace);
+	tcase_add_loop_test(tc, staying_forgets_a_rebind, 0, 3);
+	tcase_add_test(tc, idle_with_nothing_held_and_nothing_queued);
 	tcase_add_test(tc, icmp_is_told);
 	tcase_add_test(tc, drain_reads_every_port);
 	tcase_add_test(tc, freeing_answers_on_every_port);

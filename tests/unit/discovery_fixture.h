@@ -209,6 +209,22 @@ teardown(void)
 	loop_free(loop);
 }
 
+/* Replaces the file whole, so that nobody reads half of it. */
+static inline void
+write_resolv_conf(const char *path, uint16_t port)
+{
+	char fresh[80], text[64];
+	FILE *f;
+
+	snprintf(fresh, sizeof fresh, "%s.%u", path, port);
+	snprintf(text, sizeof text, "nameserver [127.0.0.1]:%u\n", port);
+	f = fopen(fresh, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+	ck_assert_int_eq(rename(fresh, path), 0);
+}
+
 /* Two servers, of which the second has both families. */
 static inline void
 two_servers(void)

@@ -60,21 +60,28 @@ static struct fake_server server[SERVERS];
 	} while (0)
 
 static inline void
-make_key(enum auth_type auth, struct credential *cred)
+make_key_of(
+    enum auth_type auth, uint64_t key_id, int secret, struct credential *cred)
 {
 	char text[CREDENTIAL_TEXT_MAX];
 
 	*cred = (struct credential){
 	    .auth = auth,
 	    .format = auth == AUTH_NONE ? KEY_FORMAT_1 : KEY_UNVERSIONED,
-	    .key_id = 77,
+	    .key_id = key_id,
 	    .quotas = {1024, 1024, 1024, 64, auth == AUTH_NONE ? 2000 : 0,
 		UINT32_MAX},
 	};
 	if (auth != AUTH_NONE)
-		memset(cred->secret, 0x5A, sizeof(cred->secret));
+		memset(cred->secret, secret, sizeof(cred->secret));
 	ck_assert_int_eq(credential_format(cred, text, sizeof(text)), 0);
 	setenv("RLA_TEST_KEY", text, 1);
+}
+
+static inline void
+make_key(enum auth_type auth, struct credential *cred)
+{
+	make_key_of(auth, 77, 0x5A, cred);
 }
 
 static inline struct config *

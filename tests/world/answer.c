@@ -14,6 +14,7 @@ enum spoil {
 	/* bad: it is no answer */
 	SPOIL_TAG,       /* one bit of the tag or cookie */
 	SPOIL_SECRET,    /* another secret */
+	SPOIL_KEY,       /* another key of the same tenant */
 	SPOIL_AUTH_TYPE, /* another auth type than the key's */
 	SPOIL_OPERATION, /* another unique id */
 	SPOIL_KEY_ID,    /* the tenant's id instead of the server's */
@@ -42,6 +43,7 @@ static const struct {
     {"tag", SPOIL_TAG},
     {"cookie", SPOIL_TAG},
     {"secret", SPOIL_SECRET},
+    {"key", SPOIL_KEY},
     {"auth-type", SPOIL_AUTH_TYPE},
     {"operation", SPOIL_OPERATION},
     {"key-id", SPOIL_KEY_ID},
@@ -180,7 +182,7 @@ make_head(const struct answer *a)
 	if (a->spoil == SPOIL_OPERATION)
 		head.unique_id[15] ^= 1;
 	if (a->spoil == SPOIL_KEY_ID)
-		head.key_id = SCENE_KEY_ID;
+		head.key_id = SCENE_KEY_ID + a->op->key;
 	if (a->spoil == SPOIL_SERVER)
 		head.key_id = SCENE_FIRST_ID + SCENE_SERVERS;
 	if (a->spoil == SPOIL_MGMT)
@@ -263,18 +265,18 @@ make_pdu(struct scene *s, const struct answer *a, uint8_t *pdu)
 	return len;
 }
 
-/* The key that it is sealed with; owned by the caller unless s->key. */
+/* The key that it is sealed with; the caller's to free. */
 static struct packet_key *
-sealing_key(struct scene *s, const struct answer *a)
+sealing_key(const struct scene *s, const struct answer *a)
 {
-	struct credential cred = s->cred;
+	struct credential cred = scene_cred(s, a->op->key);
 
 	if (a->spoil == SPOIL_SECRET)
 		cred.secret[0] ^= 1;
 	else if (a->spoil == SPOIL_AUTH_TYPE)
 		cred.auth = cred.auth == AUTH_COOKIE ? AUTH_AES : AUTH_COOKIE;
-	else
-		return s->key;
+	else if (a->spoil == SPOIL_KEY)
+		cred = scene_cred(s, a->op->key == s->key ? 0 : s->key);
 	return packet_key_new(&cred);
 }
 
@@ -290,9 +292,9 @@ seal(struct scene *s, const struct answer *a, uint8_t *out)
 	    packet_seal(
 		key, &head, nonce, pdu, pdu_len, out, PACKET_MAX, &len) != 0)
 		words_fault(&s->w, "cannot seal the answer");
-	if (key != s->key)
-		packet_key_free(key);
-	if (a->spoil == SPOIL_TAG && s->cred.auth == AUTH_NONE)
+	packet_key_free(key);
+	if ((a->spoil == SPOIL_TAG && s->cred.auth == AUTH_NONE) ||
+	    (a->spoil == SPOIL_KEY && s->key == 0))
 		words_fault(&s->w, "there is nothing to spoil");
 	if (a->spoil == SPOIL_TAG) /* the end of the auth TLV */
 		out[packet_overhead(s->cred.auth) - 1] ^= 1;

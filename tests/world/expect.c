@@ -354,6 +354,8 @@ expect_state(struct scene *s, const char *kind)
 		    s, tenant_heard(s->tenant), kind[0] == 'h', "heard");
 	else if (strcmp(kind, "suspected") == 0 || strcmp(kind, "trusted") == 0)
 		expect_suspected(s, kind[0] == 's');
+	else if (strcmp(kind, "idle") == 0 || strcmp(kind, "busy") == 0)
+		expect_bool(s, tenant_idle(s->tenant), kind[0] == 'i', "idle");
 	else if (strcmp(kind, "inflight") == 0)
 		expect_number(s, tenant_inflight(s->tenant), "inflight");
 	else
@@ -361,17 +363,11 @@ expect_state(struct scene *s, const char *kind)
 	return true;
 }
 
-void
-expect_run(struct scene *s)
+static void
+run_kind(struct scene *s)
 {
 	const char *kind = words_next(&s->w);
 
-	s->expects++;
-	if (s->loop == NULL) {
-		words_fault(&s->w, "there is no tenant yet");
-		return;
-	}
-	scene_settle(s);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		if (strcmp(kinds[i].name, kind) != 0)
 			continue;
@@ -383,4 +379,22 @@ expect_run(struct scene *s)
 	}
 	if (s->tenant == NULL || !expect_state(s, kind))
 		words_fault(&s->w, "unknown expectation \"%s\"", kind);
+}
+
+void
+expect_run(struct scene *s)
+{
+	bool old = words_accept(&s->w, "old");
+
+	s->expects++;
+	if (s->loop == NULL || (old && s->old == NULL)) {
+		words_fault(&s->w, "there is no such tenant");
+		return;
+	}
+	scene_settle(s);
+	if (old)
+		scene_swap(s);
+	run_kind(s);
+	if (old)
+		scene_swap(s);
 }

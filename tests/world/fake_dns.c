@@ -18,6 +18,7 @@ struct dns_query {
 };
 
 struct dns {
+	struct dns *next;
 	struct loop *loop;
 	struct loop_task task;
 	struct dns_query *first;
@@ -30,7 +31,7 @@ static struct {
 	enum dns_status status;
 	bool silent;
 	unsigned int questions;
-	struct dns *dns; /* of the one tenant */
+	struct dns *first; /* resolvers, one of each tenant */
 } zone;
 
 void
@@ -57,8 +58,10 @@ void
 fake_dns_silence(bool silent)
 {
 	zone.silent = silent;
-	if (!silent && zone.dns != NULL && zone.dns->first != NULL)
-		loop_defer(zone.dns->loop, &zone.dns->task);
+	for (struct dns *dns = zone.first; dns != NULL; dns = dns->next) {
+		if (!silent && dns->first != NULL)
+			loop_defer(dns->loop, &dns->task);
+	}
 }
 
 unsigned int
@@ -126,6 +129,17 @@ resolve(const struct dns_query *query)
 	query->fn(query->arg, &answer);
 }
 
+/* Where it hangs; what is there is NULL when it has gone. */
+static struct dns **
+place_of(const struct dns *dns)
+{
+	struct dns **at = &zone.first;
+
+	while (*at != NULL && *at != dns)
+		at = &(*at)->next;
+	return at;
+}
+
 /* What the answers ask for in turn is for the next turn. */
 static void
 answer_all(void *arg)
@@ -141,7 +155,7 @@ answer_all(void *arg)
 		dns->first = query->next;
 		resolve(query);
 		free(query);
-		if (zone.dns != dns)
+		if (*place_of(dns) == NULL)
 			return;
 	}
 	if (dns->first != NULL && !zone.silent)
@@ -158,19 +172,23 @@ dns_new(struct loop *loop, const struct dns_options *options)
 		return NULL;
 	dns->loop = loop;
 	loop_task_init(&dns->task, answer_all, dns);
-	zone.dns = dns;
+	dns->next = zone.first;
+	zone.first = dns;
 	return dns;
 }
 
 void
 dns_free(struct dns *dns)
 {
+	struct dns **at;
+
 	if (dns == NULL)
 		return;
 	while (dns->first != NULL)
 		dns_query_cancel(dns->first);
 	loop_cancel(dns->loop, &dns->task);
-	zone.dns = NULL;
+	at = place_of(dns);
+	*at = dns->next;
 	free(dns);
 }
 

@@ -13,6 +13,7 @@ tests_world_world_SOURCES = \
 	tests/world/fake_udp.c tests/world/fake_udp.h \
 	tests/world/scene.c tests/world/scene.h \
 	tests/world/scene_setup.c \
+	tests/world/scene_tenant.c \
 	tests/world/scene_watch.c \
 	tests/world/script.c tests/world/script.h \
 	tests/world/words.c tests/world/words.h \
@@ -62,6 +63,25 @@ world_scripts = \
 	tests/world/receive-flood-starves-nothing.wrl \
 	tests/world/receive-ignores-invalid.wrl \
 	tests/world/receive-validates-first.wrl \
+	tests/world/reload-again-and-again.wrl \
+	tests/world/reload-dns-no-more.wrl \
+	tests/world/reload-ends-under-the-old-key.wrl \
+	tests/world/reload-heard.wrl \
+	tests/world/reload-idle-blocked.wrl \
+	tests/world/reload-idle-early.wrl \
+	tests/world/reload-idle.wrl \
+	tests/world/reload-known-at-once.wrl \
+	tests/world/reload-of-an-unready-one.wrl \
+	tests/world/reload-old-answer-after-a-while.wrl \
+	tests/world/reload-port-change.wrl \
+	tests/world/reload-round-empty.wrl \
+	tests/world/reload-round-fails.wrl \
+	tests/world/reload-round-finds-others.wrl \
+	tests/world/reload-round-nodata.wrl \
+	tests/world/reload-server-line.wrl \
+	tests/world/reload-silence.wrl \
+	tests/world/reload-static.wrl \
+	tests/world/reload-suspects.wrl \
 	tests/world/report-created.wrl \
 	tests/world/report-invalid.wrl \
 	tests/world/report-later-events.wrl \

@@ -239,6 +239,7 @@ ask(struct scene *s, struct scene_op *op, int64_t deadline)
 
 	op->stamp = loop_wall_ms();
 	op->members = members_now(s);
+	op->key = s->key;
 	op->error = tenant_check(s->tenant, &check, done, op, &op->op);
 	if (op->error != 0 && op->calls > 0)
 		words_fault(
@@ -337,23 +338,6 @@ scene_cancel(struct scene *s)
 		tenant_cancel(op->op);
 }
 
-/* close : the tenant goes, with all that is under way */
-void
-scene_close(struct scene *s)
-{
-	unsigned int before = 0, after = 0;
-
-	for (size_t i = 0; i < s->op_count; i++)
-		before += s->ops[i].calls;
-	tenant_free(s->tenant);
-	s->tenant = NULL;
-	for (size_t i = 0; i < s->op_count; i++)
-		after += s->ops[i].calls;
-	if (after != before)
-		words_fault(&s->w, "an operation completes at the close");
-	scene_watch(s);
-}
-
 /* Time. */
 
 /* Operations that are not decided, as the script has seen it. */
@@ -367,6 +351,14 @@ undecided(const struct scene *s)
 	return n;
 }
 
+/* The same, as the tenants have it. */
+static uint32_t
+inflight(const struct scene *s)
+{
+	return tenant_inflight(s->tenant) +
+	       (s->old != NULL ? tenant_inflight(s->old) : 0);
+}
+
 void
 scene_turn(struct scene *s)
 {
@@ -377,11 +369,11 @@ scene_turn(struct scene *s)
 		fake_loop_fire(s->loop);
 	fake_loop_finish(s->loop);
 	scene_watch(s);
-	if (s->tenant != NULL && tenant_inflight(s->tenant) != undecided(s))
+	if (s->tenant != NULL && inflight(s) != undecided(s))
 		words_fault(&s->w,
-		    "%" PRIu32 " operations, the tenant says "
+		    "%" PRIu32 " operations, the tenants say "
 		    "%" PRIu32,
-		    undecided(s), tenant_inflight(s->tenant));
+		    undecided(s), inflight(s));
 }
 
 void
@@ -483,10 +475,12 @@ void
 scene_fini(struct scene *s)
 {
 	tenant_free(s->tenant);
-	s->tenant = NULL;
+	tenant_free(s->old);
+	s->tenant = s->old = NULL;
 	loop_free(s->loop);
 	random_pool_free(s->random);
-	packet_key_free(s->key);
+	for (unsigned int i = 0; i < SCENE_KEYS; i++)
+		packet_key_free(s->keys[i]);
 	nonce_free(s->nonce);
 	free(s->config.servers);
 	if (fake_loop_fault() != NULL)

@@ -19,6 +19,8 @@
 #define SCENE_SERVERS  8 /* ids SCENE_FIRST_ID and so on, oldest first */
 #define SCENE_FIRST_ID 101
 #define SCENE_KEY_ID   77
+#define SCENE_KEYS     4 /* ids SCENE_KEY_ID and so on */
+#define SCENE_TENANTS  8 /* one after the other */
 #define SCENE_OPS      512
 #define SCENE_NAME_LEN 16
 #define SCENE_SENT     4096
@@ -36,6 +38,7 @@ struct scene_op {
 	int64_t start;        /* loop_now() time */
 	uint64_t stamp;       /* wall time of its encoding */
 	uint64_t members;     /* bits of servers */
+	unsigned int key;     /* that it was asked under */
 	struct tenant_op *op;
 	int error;       /* of tenant_check() */
 	bool error_told; /* the script expects it */
@@ -74,11 +77,17 @@ struct scene {
 
 	struct loop *loop;
 	struct random_pool *random;
-	struct tenant *tenant;  /* NULL: not started, or closed */
-	bool zone;              /* its servers come from DNS */
-	struct packet_key *key; /* the servers' copy */
+	uint32_t max_ops;
+	struct tenant *tenant; /* NULL: not started, or closed */
+	struct tenant *old;    /* the one before, from a reload on; or NULL */
+	struct config_tenant configs[SCENE_TENANTS]; /* that they borrow */
+	unsigned int config_count;
+	bool zone;                           /* their servers come from DNS */
+	unsigned int key;                    /* of the tenant */
+	struct packet_key *keys[SCENE_KEYS]; /* the servers' copies, or NULL */
 	struct nonce *nonce;
 	struct tenant_counters counted; /* at the last "expect counted" */
+	struct tenant_counters old_counted;
 
 	struct scene_op ops[SCENE_OPS];
 	size_t op_count;
@@ -106,11 +115,22 @@ void scene_members(struct scene *s);
 void scene_dns(struct scene *s);
 void scene_tenant(struct scene *s);
 
+/* scene_tenant.c: tenants that come, take over and go. */
+/* The first one. */
+void scene_start(struct scene *s);
+void scene_reload(struct scene *s);
+void scene_drain(struct scene *s);
+void scene_free(struct scene *s);
+void scene_close(struct scene *s);
+/* The key of that number. */
+struct credential scene_cred(const struct scene *s, unsigned int key);
+/* What follows is of the old tenant, until it is swapped again. */
+void scene_swap(struct scene *s);
+
 /* scene.c: commands on the running tenant. */
 void scene_check(struct scene *s);
 void scene_cancel(struct scene *s);
 void scene_report(struct scene *s);
-void scene_close(struct scene *s);
 void scene_at(struct scene *s);
 void scene_stall(struct scene *s);
 /* One turn of the loop. */

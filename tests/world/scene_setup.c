@@ -204,46 +204,10 @@ make_key(struct scene *s)
 		memset(s->cred.secret, 0x5A, sizeof(s->cred.secret));
 }
 
-static void
-start(struct scene *s, uint32_t max_ops)
-{
-	char err[TENANT_ERR_MAX] = "";
-	struct policy_refusal why;
-
-	if (policy_plan_init(&s->config.plan, &s->policy, &why) != 0) {
-		words_fault(&s->w, "the policy is refused: %s: %s",
-		    why.key != NULL ? why.key : "horizon", why.reason);
-		return;
-	}
-	s->config.name = "t";
-	s->config.cred = s->cred;
-	s->config.policy = s->policy;
-	s->config.dns = (struct config_dns){
-	    .name = "world.example",
-	    .refresh_ms = 300000,
-	    .forced_min_ms = 1000,
-	    .timeout_ms = 1000,
-	    .nameserver_count = 1, /* never looked at */
-	};
-	s->loop = loop_new();
-	s->random = random_pool_new();
-	s->key = packet_key_new(&s->cred);
-	s->nonce = nonce_new();
-	if (s->loop == NULL || s->random == NULL || s->key == NULL ||
-	    s->nonce == NULL)
-		abort();
-	s->tenant = tenant_new(s->loop, s->random, &s->config, max_ops, err);
-	if (s->tenant == NULL)
-		words_fault(&s->w, "%s", err);
-	scene_settle(s); /* static servers and a zone at hand are known */
-}
-
 /* tenant aes|cookie|none [v1|v2] [strict on|off] [max N] */
 void
 scene_tenant(struct scene *s)
 {
-	uint32_t max_ops = SCENE_OPS;
-
 	if (s->loop != NULL || (s->config.servers == NULL && !s->zone)) {
 		words_fault(&s->w, "%s",
 		    s->loop != NULL ? "there is a tenant already"
@@ -251,6 +215,7 @@ scene_tenant(struct scene *s)
 		return;
 	}
 	make_key(s);
+	s->max_ops = SCENE_OPS;
 	s->config.profile = PROFILE_V1;
 	s->config.strict_source = s->cred.auth != AUTH_AES;
 	while (words_more(&s->w) && !words_failed(&s->w)) {
@@ -259,10 +224,10 @@ scene_tenant(struct scene *s)
 		else if (words_accept(&s->w, "strict"))
 			s->config.strict_source = words_switch(&s->w);
 		else if (words_accept(&s->w, "max"))
-			max_ops = (uint32_t)words_number(&s->w, SCENE_OPS);
+			s->max_ops = (uint32_t)words_number(&s->w, SCENE_OPS);
 		else if (!words_accept(&s->w, "v1"))
 			words_fault(&s->w, "expected v1, v2, strict or max");
 	}
 	if (!words_failed(&s->w))
-		start(s, max_ops);
+		scene_start(s);
 }

@@ -34,18 +34,29 @@ find_place(
 	return false;
 }
 
+static struct packet_key *
+key_of(const struct scene *s, uint64_t key_id)
+{
+	return key_id - SCENE_KEY_ID < SCENE_KEYS
+		   ? s->keys[key_id - SCENE_KEY_ID]
+		   : NULL;
+}
+
 static const char *
 open_datagram(struct scene *s, const struct fake_sent *sent, struct opened *out)
 {
 	const struct packet_head *head = &out->view.head;
+	struct packet_key *key;
 	const uint8_t *pdu;
 
-	if (packet_peek(sent->bytes, sent->len, &out->view) != 0 ||
-	    packet_open(s->key, &out->view, out->pdu, sizeof(out->pdu), &pdu,
-		&out->pdu_len) != 0)
+	if (packet_peek(sent->bytes, sent->len, &out->view) != 0)
+		return "no server reads it";
+	key = key_of(s, head->key_id);
+	if (key == NULL || packet_open(key, &out->view, out->pdu,
+			       sizeof(out->pdu), &pdu, &out->pdu_len) != 0)
 		return "no server opens it";
 	memmove(out->pdu, pdu, out->pdu_len);
-	if (head->key_id != SCENE_KEY_ID || head->keep_port || head->mgmt)
+	if (head->keep_port || head->mgmt)
 		return "its tenant TLV is not a client's";
 	if (head->unique_id[6] >> 4 != 4 || head->unique_id[8] >> 6 != 2)
 		return "its unique id is no UUIDv4";
@@ -112,6 +123,8 @@ judge_request(struct scene *s, struct scene_sent *seen,
 	struct scene_op *op = seen->op;
 
 	seen->fresh = op->first_len == 0;
+	if (o->view.head.key_id != SCENE_KEY_ID + op->key)
+		return "it is under another key";
 	if ((op->members >> seen->server & 1) == 0)
 		return "it goes outside the snapshot";
 	if (fake_loop_time(sent->clock) >=

@@ -134,13 +134,6 @@ run_manual(struct scene *s)
 	s->manual = words_switch(&s->w);
 }
 
-/* drain : no new operations will come */
-static void
-run_drain(struct scene *s)
-{
-	tenant_close(s->tenant);
-}
-
 enum when { BEFORE, ANY, RUNNING };
 
 static const struct {
@@ -163,7 +156,9 @@ static const struct {
     {"check", RUNNING, scene_check},
     {"cancel", RUNNING, scene_cancel},
     {"report", RUNNING, scene_report},
-    {"drain", RUNNING, run_drain},
+    {"reload", RUNNING, scene_reload},
+    {"free", RUNNING, scene_free},
+    {"drain", RUNNING, scene_drain},
     {"close", RUNNING, scene_close},
     {"stall", RUNNING, scene_stall},
     {"turn", RUNNING, scene_turn},
