@@ -1,6 +1,6 @@
 /*
  * Puts the agent together and takes it apart, in one order and its reverse:
- * loop, tenants, dispatcher, signals.
+ * loop, setup, dispatcher, signals. One setup follows another while it runs.
  */
 #include "daemon/agent.h"
 
@@ -11,11 +11,44 @@
 
 #include "daemon/log.h"
 #include "daemon/status.h"
+#include "daemon/status_rules.h"
 #include "proto/err.h"
 
 /* After the longest horizon, for answers that are not read yet. */
 #define DRAIN_GRACE_US 2000000
 #define DRAIN_POLL_US  5000
+/* How often a retired setup is looked at. */
+#define REAP_POLL_US 100000
+/* A long document of rules is kept for so long: 4096 rules are 1.4 MB, and
+ * take some 70 ms. */
+#define RULES_LONG    65536
+#define RULES_KEPT_US 100000
+
+static enum log_level
+level_of(enum config_level level)
+{
+	switch (level) {
+	case LEVEL_ERROR:
+		return LOG_LEVEL_ERROR;
+	case LEVEL_WARNING:
+		return LOG_LEVEL_WARNING;
+	case LEVEL_INFO:
+		return LOG_LEVEL_INFO;
+	case LEVEL_DEBUG:
+		return LOG_LEVEL_DEBUG;
+	}
+	return LOG_LEVEL_INFO;
+}
+
+void
+agent_apply_log(const struct config *config)
+{
+	size_t i;
+
+	log_set_level(level_of(config->level));
+	for (i = 0; i < config->warning_count; i++)
+		log_warning("config", "%s", config->warnings[i]);
+}
 
 static void
 ready_changed(void *arg)
@@ -26,6 +59,8 @@ ready_changed(void *arg)
 	if (ready != a->ready)
 		log_info("ready", "ready=%s", ready ? "yes" : "no");
 	a->ready = ready;
+	if (a->on_ready != NULL)
+		a->on_ready(a->reload_arg);
 	if (!ready)
 		return;
 	agent_open(a);
@@ -33,9 +68,39 @@ ready_changed(void *arg)
 }
 
 static char *
-document(void *arg, uint16_t type)
+take_text(struct agent_rules *r)
+{
+	char *text = r->text;
+
+	r->text = NULL;
+	return text;
+}
+
+static char *
+rules_document(struct agent *a, const struct config_listener *by)
+{
+	struct agent_rules *r = &a->rules;
+	const int64_t now = loop_now();
+
+	if (r->text == NULL || r->generation != a->setup->generation ||
+	    r->by != by || now - r->at >= RULES_KEPT_US) {
+		free(r->text);
+		*r = (struct agent_rules){.text = status_rules(a->setup, by),
+		    .generation = a->setup->generation,
+		    .by = by,
+		    .at = now};
+	}
+	if (r->text == NULL || strlen(r->text) > RULES_LONG)
+		return r->text != NULL ? strdup(r->text) : NULL;
+	return take_text(r);
+}
+
+static char *
+document(void *arg, uint16_t type, const struct config_listener *by)
 {
 	switch (type) {
+	case IPC_RULES:
+		return rules_document(arg, by);
 	case IPC_SERVERS:
 		return status_servers(arg);
 	case IPC_POLICY:
@@ -43,6 +108,16 @@ document(void *arg, uint16_t type)
 	default: /* IPC_STATUS: dispatch knows no other document */
 		return status_document(arg);
 	}
+}
+
+static char *
+explain(void *arg, const struct config_listener *by,
+    const struct config_rule *rule, const struct rules_caller *caller,
+    uint32_t tokens)
+{
+	const struct agent *a = arg;
+
+	return status_explain(a->setup, by, rule, caller, tokens);
 }
 
 static void
@@ -87,12 +162,6 @@ agent_quit(struct agent *a)
 	loop_defer(a->loop, &a->leave);
 }
 
-static void
-on_quit(void *arg)
-{
-	agent_quit(arg);
-}
-
 /* Looks whether the last operation is over; ends a while past the horizon. */
 static void
 drain_check(void *arg)
@@ -116,12 +185,10 @@ agent_drain(struct agent *a)
 		return;
 	a->draining = true;
 	loop_timer_stop(a->open_timer);
-	a->drain_until = loop_now() +
-			 (int64_t)config_max_horizon_ms(a->config) * 1000 +
-			 DRAIN_GRACE_US;
+	a->drain_until =
+	    loop_now() + (int64_t)a->longest_horizon_ms * 1000 + DRAIN_GRACE_US;
 	log_info("drain", "inflight=%u", dispatch_inflight(a->dispatch));
-	for (size_t i = 0; i < a->config->tenant_count; i++)
-		tenant_close(a->tenants[i]);
+	setup_end(a->setup, NULL);
 	dispatch_drain(a->dispatch);
 	loop_timer_set(a->drain_timer, loop_now());
 }
@@ -132,31 +199,73 @@ on_signal(void *arg)
 	agent_drain(arg);
 }
 
-/* What reloads other daemons must not end this one. */
+/* One that asks twice to drain waits twice. */
 static void
-on_hangup(void *arg)
+control(void *arg, uint16_t type)
 {
-	(void)arg;
-	log_warning("signal",
-	    "signal=SIGHUP error=\"a changed configuration needs a restart\"");
+	struct agent *a = arg;
+
+	if (type == IPC_QUIT)
+		agent_quit(a);
+	else if (type == IPC_DRAIN && !a->draining)
+		agent_drain(a);
+	else if (type == IPC_RELOAD && (a->draining || a->on_reload == NULL))
+		dispatch_reloaded(a->dispatch, IPC_REASON_DRAINING,
+		    "the agent is going away");
+	else if (type == IPC_RELOAD)
+		a->on_reload(a->reload_arg);
 }
 
-static int
-open_tenants(struct agent *a, char err[AGENT_ERR_MAX])
+static void
+reap(void *arg)
 {
-	const struct config *config = a->config;
-	size_t i;
+	struct agent *a = arg;
+	struct setup **at = &a->retired, *s;
 
-	a->tenants = calloc(config->tenant_count, sizeof(*a->tenants));
-	if (a->tenants == NULL)
-		return -1;
-	for (i = 0; i < config->tenant_count; i++) {
-		a->tenants[i] = tenant_new(a->loop, a->random,
-		    &config->tenants[i], config->limits.max_inflight, err);
-		if (a->tenants[i] == NULL)
-			return -1;
-		tenant_on_ready(a->tenants[i], ready_changed, a);
+	while ((s = *at) != NULL) {
+		if (setup_over(s)) {
+			*at = s->next;
+			setup_free(s);
+		} else {
+			at = &s->next;
+		}
 	}
+	if (a->retired != NULL)
+		loop_timer_set(a->reap_timer, loop_now() + REAP_POLL_US);
+}
+
+struct setup *
+agent_prepare(struct agent *a, struct config *config, char err[AGENT_ERR_MAX])
+{
+	const uint32_t horizon = config_max_horizon_ms(config);
+	struct setup *next =
+	    setup_new(a->loop, a->random, config, a->setup, err);
+
+	if (next == NULL)
+		return NULL;
+	next->generation = a->setup != NULL ? a->setup->generation + 1 : 1;
+	if (horizon > a->longest_horizon_ms)
+		a->longest_horizon_ms = horizon;
+	for (size_t i = 0; i < config->tenant_count; i++)
+		tenant_on_ready(next->tenants[i], ready_changed, a);
+	return next;
+}
+
+int
+agent_follow(struct agent *a, struct setup *next, char err[AGENT_ERR_MAX])
+{
+	struct setup *old = a->setup;
+
+	if (dispatch_follow(a->dispatch, next, err) != 0)
+		return -1;
+	a->setup = next;
+	a->loading.at = loop_now();
+	setup_begin(next, old);
+	setup_end(old, next);
+	old->next = a->retired;
+	a->retired = old;
+	loop_timer_set(a->reap_timer, loop_now());
+	ready_changed(a);
 	return 0;
 }
 
@@ -166,12 +275,10 @@ open_dispatch(struct agent *a, char err[AGENT_ERR_MAX])
 	const struct dispatch_env env = {
 	    .loop = a->loop,
 	    .random = a->random,
-	    .config = a->config,
-	    .rules = a->rules,
-	    .tenants = a->tenants,
-	    .generation = a->generation,
+	    .setup = a->setup,
 	    .document = document,
-	    .quit = on_quit,
+	    .explain = explain,
+	    .control = control,
 	    .arg = a,
 	};
 
@@ -192,27 +299,22 @@ open_loop(struct agent *a)
 	loop_task_init(&a->leave, leave, a);
 	a->sigterm = loop_signal_new(a->loop, SIGTERM, on_signal, a);
 	a->sigint = loop_signal_new(a->loop, SIGINT, on_signal, a);
-	a->sighup = loop_signal_new(a->loop, SIGHUP, on_hangup, a);
 	a->drain_timer = loop_timer_new(a->loop, drain_check, a);
 	a->open_timer = loop_timer_new(a->loop, open_anyway, a);
-	if (a->sigterm == NULL || a->sigint == NULL || a->sighup == NULL ||
-	    a->drain_timer == NULL || a->open_timer == NULL)
+	a->reap_timer = loop_timer_new(a->loop, reap, a);
+	if (a->sigterm == NULL || a->sigint == NULL || a->drain_timer == NULL ||
+	    a->open_timer == NULL || a->reap_timer == NULL)
 		return -1;
 	return 0;
 }
 
 static int
-open_all(struct agent *a, char err[AGENT_ERR_MAX])
+open_all(struct agent *a, struct config *config, char err[AGENT_ERR_MAX])
 {
 	if (open_loop(a) != 0)
 		return -1;
-	a->rules = rules_new(a->config);
-	if (a->rules == NULL) {
-		snprintf(err, AGENT_ERR_MAX,
-		    "out of memory, or the crypto library has no BLAKE2s-256");
-		return -1;
-	}
-	if (open_tenants(a, err) != 0)
+	a->setup = agent_prepare(a, config, err);
+	if (a->setup == NULL)
 		return -1;
 	return open_dispatch(a, err);
 }
@@ -225,10 +327,9 @@ agent_new(struct config *config, char err[AGENT_ERR_MAX])
 	snprintf(err, AGENT_ERR_MAX, "out of memory or randomness");
 	if (a == NULL)
 		return NULL;
-	a->config = config_ref(config);
-	a->generation = 1;
 	a->started = loop_now();
-	if (open_all(a, err) != 0) {
+	a->loading.at = a->started;
+	if (open_all(a, config, err) != 0) {
 		agent_free(a);
 		return NULL;
 	}
@@ -239,37 +340,39 @@ agent_new(struct config *config, char err[AGENT_ERR_MAX])
 void
 agent_free(struct agent *a)
 {
-	size_t i;
+	struct setup *s;
 
 	if (a == NULL)
 		return;
 	dispatch_free(a->dispatch);
-	for (i = 0; a->tenants != NULL && i < a->config->tenant_count; i++)
-		tenant_free(a->tenants[i]);
-	free(a->tenants);
-	rules_free(a->rules);
+	while ((s = a->retired) != NULL) {
+		a->retired = s->next;
+		setup_free(s);
+	}
+	setup_free(a->setup);
+	free(a->rules.text);
+	loop_timer_free(a->reap_timer);
 	loop_timer_free(a->drain_timer);
 	loop_timer_free(a->open_timer);
 	loop_signal_free(a->sigterm);
 	loop_signal_free(a->sigint);
-	loop_signal_free(a->sighup);
 	if (a->loop != NULL)
 		loop_free(a->loop);
 	if (a->random != NULL)
 		random_pool_free(a->random);
-	config_unref(a->config);
 	free(a);
 }
 
 int
 agent_run(struct agent *a)
 {
+	const struct config *c = a->setup->config;
 	int rc;
 
 	log_info("start",
 	    "version=%s config=\"%s\" tenants=%zu rules=%zu listeners=%zu",
-	    PACKAGE_VERSION, a->config->source, a->config->tenant_count,
-	    a->config->rule_count, a->config->listener_count);
+	    PACKAGE_VERSION, c->source, c->tenant_count, c->rule_count,
+	    c->listener_count);
 	rc = loop_run(a->loop);
 	return a->failed ? RLA_ESYS : rc;
 }

@@ -1,6 +1,7 @@
 /*
- * The agent owns everything: loop, configuration, tenants, dispatcher, and
- * the ways to end. State hangs from here, not from globals.
+ * The agent owns everything: loop, the setup in force and those whose last
+ * checks are not answered yet, dispatcher, and the ways to end. State hangs
+ * from here, not from globals.
  */
 #ifndef DAEMON_AGENT_H
 #define DAEMON_AGENT_H
@@ -11,26 +12,47 @@
 #include "daemon/config.h"
 #include "daemon/dispatch.h"
 #include "daemon/io/loop.h"
-#include "daemon/tenant.h"
+#include "daemon/setup.h"
 
-#define AGENT_ERR_MAX 512
+#define AGENT_ERR_MAX CONFIG_ERR_MAX
+
+/* What became of the last load of the configuration, for status; written by
+ * whoever loads it. */
+struct agent_loading {
+	char error[CONFIG_ERR_MAX]; /* "" after a good one */
+	uint64_t failures;
+	int64_t at; /* loop_now() when the setup in force began */
+	bool watching;
+};
+
+/* A long RULES document; those who ask soon after get the same one. */
+struct agent_rules {
+	char *text; /* NULL: none */
+	uint64_t generation;
+	const struct config_listener *by;
+	int64_t at;
+};
 
 struct agent {
 	struct loop *loop;
 	struct random_pool *random;
-	struct config *config;
-	struct rules *rules;
-	struct tenant **tenants; /* as config->tenants */
+	struct setup *setup;   /* in force */
+	struct setup *retired; /* freed by the reaper, oldest last */
 	struct dispatch *dispatch;
 	struct loop_signal *sigterm;
 	struct loop_signal *sigint;
-	struct loop_signal *sighup;
 	struct loop_timer *drain_timer;
 	struct loop_timer *open_timer;
+	struct loop_timer *reap_timer;
 	struct loop_task leave; /* after answers are out */
-	int64_t started;        /* loop_now() time */
+	struct agent_loading loading;
+	struct agent_rules rules;
+	loop_fn *on_reload; /* a RELOAD came; NULL: nobody takes it */
+	loop_fn *on_ready;  /* a tenant became ready, or stopped to be */
+	void *reload_arg;
+	int64_t started; /* loop_now() time */
 	int64_t drain_until;
-	uint64_t generation;
+	uint32_t longest_horizon_ms; /* of all setups so far */
 	bool draining;
 	bool ending; /* quit: nothing is opened any more */
 	bool failed; /* the loop was left for an error */
@@ -59,5 +81,17 @@ int agent_run(struct agent *agent);
 void agent_drain(struct agent *agent);
 /* Operations in flight become Cancelled; ends at once. */
 void agent_quit(struct agent *agent);
+
+/* Its level holds from now on, and its warnings are logged. */
+void agent_apply_log(const struct config *config);
+
+/* The next setup, made for this configuration beside the one in force; the
+ * caller's until agent_follow() takes it. NULL with err set. */
+struct setup *agent_prepare(
+    struct agent *agent, struct config *config, char err[AGENT_ERR_MAX]);
+/* next is in force from now on: 0, and it is the agent's. -1 with err set and
+ * nothing changed: it is still the caller's. Not from a tenant's callback. */
+int agent_follow(
+    struct agent *agent, struct setup *next, char err[AGENT_ERR_MAX]);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Listening sockets and the clients behind them: who may connect, and the caps
- * that keep one uid, one listener or one greedy process from using up what
- * the others need.
+ * Clients: who may connect, and the caps that keep one uid, one listener or one
+ * greedy process from using up what the others need.
  */
 #include "daemon/dispatch_private.h"
 
@@ -16,53 +15,52 @@
 #include "daemon/log.h"
 
 #define DESCRIPTORS_KEPT 128
+/* Whoever has asked within that is one of those who ask. */
+#define ASKING_US 60000000
 
-static void
-uid_key(uid_t uid, uint8_t key[TABLE_KEY_LEN])
+/* number: that of a port, or 0 for all of them. */
+static struct use *
+use_get(struct dispatch *d, uint64_t number, uid_t uid)
 {
-	memset(key, 0, TABLE_KEY_LEN);
-	memcpy(key, &uid, sizeof(uid));
-}
-
-static struct uid_use *
-uid_get(struct dispatch *d, uid_t uid)
-{
-	uint8_t key[TABLE_KEY_LEN];
+	uint8_t key[TABLE_KEY_LEN] = {0};
 	struct table_entry *e;
-	struct uid_use *use;
+	struct use *use;
 
-	uid_key(uid, key);
-	e = table_find(&d->uids, key);
+	memcpy(key, &number, sizeof(number));
+	memcpy(key + sizeof(number), &uid, sizeof(uid));
+	e = table_find(&d->uses, key);
 	if (e != NULL)
-		return container_of(e, struct uid_use, entry);
+		return container_of(e, struct use, entry);
 	use = calloc(1, sizeof(*use));
 	if (use == NULL)
 		return NULL;
-	use->uid = uid;
+	pace_window_init(&use->window);
 	memcpy(use->entry.key, key, sizeof(key));
-	if (table_insert(&d->uids, &use->entry) != 0) {
+	if (table_insert(&d->uses, &use->entry) != 0) {
 		free(use);
 		return NULL;
 	}
 	return use;
 }
 
+/* Takes NULL. */
 static void
-uid_put(struct dispatch *d, struct uid_use *use)
+use_put(struct dispatch *d, struct use *use)
 {
-	if (use->connections > 0 || use->inflight > 0)
+	if (use == NULL || use->connections > 0 || use->inflight > 0)
 		return;
-	table_remove(&d->uids, &use->entry);
+	table_remove(&d->uses, &use->entry);
 	free(use);
 }
 
 static bool
-peer_allowed(const struct config_listener *l, const struct conn *conn)
+peer_allowed(const struct port *p, const struct conn *conn)
 {
+	const struct config_listener *l = p->is.listener;
 	const struct conn_peer *peer = conn_peer(conn);
 	size_t i;
 
-	if (l->uid_count == 0 && l->gid_count == 0)
+	if (l == NULL || (l->uid_count == 0 && l->gid_count == 0))
 		return true;
 	for (i = 0; i < l->uid_count; i++) {
 		if (l->uids[i] == peer->uid)
@@ -87,8 +85,8 @@ refuse(struct dispatch *d, struct conn *conn, enum ipc_error_code code,
 static uint32_t
 port_max(const struct port *p)
 {
-	return p->config != NULL ? p->config->max_connections
-				 : CONTROL_MAX_CONNECTIONS;
+	return p->is.listener != NULL ? p->is.listener->max_connections
+				      : CONTROL_MAX_CONNECTIONS;
 }
 
 /*
@@ -112,7 +110,7 @@ descriptors_short(int fd)
 }
 
 static struct client *
-client_new(struct port *p, struct conn *conn, struct uid_use *use)
+client_new(struct port *p, struct conn *conn, struct use *all, struct use *here)
 {
 	struct dispatch *d = p->dispatch;
 	struct client *c = slab_get(&d->clients_slab);
@@ -123,14 +121,17 @@ client_new(struct port *p, struct conn *conn, struct uid_use *use)
 	c->dispatch = d;
 	c->conn = conn;
 	c->port = p;
-	c->use = use;
+	c->all = all;
+	c->here = here;
 	c->next = d->clients;
 	c->prev = &d->clients;
 	if (c->next != NULL)
 		c->next->prev = &c->next;
 	d->clients = c;
 	p->connections++;
-	use->connections++;
+	p->users += here->connections == 0;
+	here->connections++;
+	all->connections++;
 	conn_set_user(conn, c);
 	return c;
 }
@@ -139,33 +140,33 @@ static void
 admit(struct port *p, struct conn *conn, int fd)
 {
 	struct dispatch *d = p->dispatch;
-	struct uid_use *use = uid_get(d, conn_peer(conn)->uid);
+	const struct config_limits *l = &d->env.setup->config->limits;
+	const uid_t uid = conn_peer(conn)->uid;
+	struct use *all = use_get(d, 0, uid),
+		   *here = use_get(d, p->number, uid);
 
 	d->counters.connections++;
-	if (use == NULL) {
+	if (all == NULL || here == NULL)
 		refuse(d, conn, IPC_ERR_BUSY, "out of memory");
-		return;
-	}
-	if (p->config != NULL && !peer_allowed(p->config, conn))
+	else if (!peer_allowed(p, conn))
 		refuse(d, conn, IPC_ERR_UNAUTHORISED,
 		    "this uid and its groups may not use this listener");
 	else if (p->connections >= port_max(p))
 		refuse(d, conn, IPC_ERR_BUSY,
 		    "too many connections on this listener");
-	else if (p->config != NULL &&
-		 use->connections >=
-		     d->env.config->limits.max_connections_per_uid)
+	else if (!p->control && all->connections >= l->max_connections_per_uid)
 		refuse(
 		    d, conn, IPC_ERR_BUSY, "too many connections of this uid");
-	else if (p->config != NULL && descriptors_short(fd))
+	else if (!p->control && descriptors_short(fd))
 		refuse(d, conn, IPC_ERR_BUSY, "too few descriptors are left");
-	else if (client_new(p, conn, use) == NULL)
+	else if (client_new(p, conn, all, here) == NULL)
 		refuse(d, conn, IPC_ERR_BUSY, "out of memory");
-	uid_put(d, use);
+	use_put(d, all);
+	use_put(d, here);
 }
 
-static void
-accepted(void *arg, int fd)
+void
+client_accepted(void *arg, int fd)
 {
 	struct port *p = arg;
 	struct conn *conn;
@@ -173,7 +174,7 @@ accepted(void *arg, int fd)
 	conn = conn_new(p->dispatch->pool, fd, &dispatch_hooks, p->dispatch);
 	if (conn == NULL) {
 		p->dispatch->counters.connections_refused++;
-		log_debug("accept", "listener=%s error=\"%s\"", p->name,
+		log_debug("accept", "listener=%s error=\"%s\"", p->is.name,
 		    strerror(errno));
 		close(fd);
 		return;
@@ -189,20 +190,37 @@ client_free(struct client *c)
 	*c->prev = c->next;
 	if (c->next != NULL)
 		c->next->prev = c->prev;
+	c->all->connections--;
+	c->here->connections--;
 	c->port->connections--;
-	c->use->connections--;
-	uid_put(d, c->use);
+	c->port->users -= c->here->connections == 0;
+	use_put(d, c->all);
+	use_put(d, c->here);
+	dispatch_port_release(c->port);
 	slab_put(&d->clients_slab, c);
+}
+
+/*
+ * While several users are on a listener, none of them may fill it: a quarter is
+ * left for the others.
+ */
+static uint32_t
+most_of_one(const struct port *p)
+{
+	const uint32_t most = p->is.listener->max_inflight;
+
+	return p->users > 1 ? most - most / 4 : most;
 }
 
 bool
 client_has_room(const struct client *c)
 {
 	const struct dispatch *d = c->dispatch;
-	const struct config_limits *l = &d->env.config->limits;
+	const struct config_limits *l = &d->env.setup->config->limits;
 
-	return c->port->inflight < c->port->config->max_inflight &&
-	       c->use->inflight < l->max_inflight_per_uid &&
+	return c->port->inflight < c->port->is.listener->max_inflight &&
+	       c->here->inflight < most_of_one(c->port) &&
+	       c->all->inflight < l->max_inflight_per_uid &&
 	       d->requests.count < l->max_inflight;
 }
 
@@ -210,54 +228,37 @@ void
 client_count(struct client *c, int more)
 {
 	c->port->inflight += (uint32_t)more;
-	c->use->inflight += (uint32_t)more;
-}
-
-static int
-open_port(struct dispatch *d, size_t i, char err[DISPATCH_ERR_MAX])
-{
-	const struct config *config = d->env.config;
-	struct port *p = &d->ports[i];
-	bool control = i == config->listener_count;
-
-	p->dispatch = d;
-	p->config = control ? NULL : &config->listeners[i];
-	p->name = control ? "control" : p->config->name;
-	p->listener = listener_new(d->env.loop,
-	    control ? config->control.path : p->config->path,
-	    control ? config->control.mode : p->config->mode,
-	    control ? (gid_t)-1 : p->config->gid, accepted, p, err);
-	if (p->listener == NULL)
-		return -1;
-	return control ? listener_start(p->listener, err) : 0;
-}
-
-int
-client_open_ports(struct dispatch *d, char err[DISPATCH_ERR_MAX])
-{
-	size_t i;
-
-	d->port_count = d->env.config->listener_count + 1;
-	d->ports = calloc(d->port_count, sizeof(*d->ports));
-	if (d->ports == NULL) {
-		snprintf(err, DISPATCH_ERR_MAX, "out of memory");
-		d->port_count = 0;
-		return -1;
-	}
-	for (i = 0; i < d->port_count; i++) {
-		if (open_port(d, i, err) != 0)
-			return -1;
-	}
-	return 0;
+	c->all->inflight += (uint32_t)more;
+	c->here->inflight += (uint32_t)more;
 }
 
 void
-client_close_ports(struct dispatch *d)
+client_asks(struct client *c, int64_t now)
 {
-	size_t i;
+	struct asker *askers = c->dispatch->askers;
+	const uid_t uid = conn_peer(c->conn)->uid;
 
-	for (i = 0; i < d->port_count; i++) {
-		listener_free(d->ports[i].listener);
-		d->ports[i].listener = NULL;
+	if (askers[0].uid != uid) {
+		askers[1] = askers[0];
+		askers[0].uid = uid;
 	}
+	askers[0].until = now + ASKING_US;
+}
+
+bool
+client_is_hungry(const struct client *c)
+{
+	const struct asker *askers = c->dispatch->askers;
+	const bool last = askers[0].uid == conn_peer(c->conn)->uid;
+	const int64_t now = loop_now();
+
+	return c->port->control || askers[last].until <= now ||
+	       pace_window_open(&c->all->window, c->all->inflight, now);
+}
+
+bool
+client_may_stay(const struct client *c)
+{
+	return c->port->control ||
+	       (!c->port->leaving && peer_allowed(c->port, c->conn));
 }

@@ -53,10 +53,23 @@ decision_failed(struct ipc_decision *d, enum ipc_reason reason,
 {
 	clear(d);
 	d->outcome = IPC_FAILED;
-	d->permit = policy == FAILURE_OPEN && decision_policy_applies(reason);
+	d->permit = policy != FAILURE_CLOSED && decision_policy_applies(reason);
 	d->source = IPC_SOURCE_POLICY;
 	d->reason = (uint8_t)reason;
 	d->text = ipc_text(text);
+}
+
+void
+decision_watch_only(struct ipc_decision *d)
+{
+	bool refused = d->outcome == IPC_DENIED ||
+		       (d->outcome == IPC_FAILED &&
+			   decision_policy_applies((enum ipc_reason)d->reason));
+
+	if (!refused || d->permit)
+		return;
+	d->permit = 1;
+	d->source = IPC_SOURCE_SHADOW;
 }
 
 void
@@ -97,8 +110,9 @@ name_limit(struct ipc_decision *d, const struct tenant_result *r,
 			never = true;
 			continue;
 		}
-		wait = rules_retry_after_ms(
-		    asked->window_ms, asked->limit, r->resources[i].second);
+		wait = rules_retry_after_ms(asked->window_ms, asked->limit,
+		    asked->tokens, r->resources[i].first,
+		    r->resources[i].second);
 		if (wait > d->retry_after_ms)
 			d->retry_after_ms = wait;
 	}

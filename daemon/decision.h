@@ -22,6 +22,12 @@ void decision_empty(struct ipc_decision *d);
 void decision_failed(struct ipc_decision *d, enum ipc_reason reason,
     enum config_failure policy, const char *text);
 void decision_cancelled(struct ipc_decision *d);
+/*
+ * The rule only watches (mode shadow): what a server or the failure policy
+ * refuses is permitted, and the source says so. A request that is wrong, and
+ * one that was cancelled, are not permitted all the same.
+ */
+void decision_watch_only(struct ipc_decision *d);
 
 /*
  * What a server decided. names is the request as it was asked, NULL when

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "daemon/log.h"
-#include "daemon/message.h"
 #include "proto/err.h"
 
 #define DOCUMENT_CHUNK (IPC_MAX_FRAME - IPC_HEAD_LEN)
@@ -42,17 +41,39 @@ dispatch_bad_frame(
 {
 	c->dispatch->counters.frames_bad++;
 	log_debug("frame", "listener=%s client=\"%s\" error=\"%s\"",
-	    c->port->name, c->name, text);
+	    c->port->is.name, c->name, text);
 	conn_error(c->conn, id, code, text);
+}
+
+void
+dispatch_welcome(struct client *c, uint64_t id)
+{
+	const struct setup *setup = c->dispatch->env.setup;
+	const struct config_listener *l = c->port->is.listener;
+	const uint32_t horizon_ms = config_max_horizon_ms(setup->config);
+	struct ipc_welcome welcome = {
+	    .version = IPC_VERSION,
+	    .max_frame = IPC_MAX_FRAME,
+	    .max_inflight = l != NULL ? l->max_inflight : 0,
+	    .default_deadline_ms =
+		horizon_ms < UINT32_MAX - 1000 ? horizon_ms + 1000 : UINT32_MAX,
+	    .generation = setup->generation,
+	    .agent = ipc_text(PACKAGE_STRING),
+	};
+	struct writer *w;
+
+	memcpy(welcome.config_hash, setup->config->hash, IPC_HASH_LEN);
+	w = conn_begin(c->conn);
+	if (w == NULL)
+		return;
+	dispatch_commit(c, ipc_enc_welcome(w, id, &welcome));
+	dispatch_close_unread(c);
 }
 
 static void
 handle_hello(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct dispatch *d = c->dispatch;
-	struct ipc_welcome welcome;
 	struct ipc_hello hello;
-	struct writer *w;
 	size_t len;
 
 	if (ipc_dec_hello(r, &hello) != 0) {
@@ -71,22 +92,7 @@ handle_hello(struct client *c, const struct ipc_head *head, struct reader *r)
 						 : CLIENT_NAME_MAX;
 	if (len > 0)
 		memcpy(c->name, hello.client.bytes, len);
-	welcome = (struct ipc_welcome){
-	    .version = IPC_VERSION,
-	    .max_frame = IPC_MAX_FRAME,
-	    .max_inflight =
-		c->port->config != NULL ? c->port->config->max_inflight : 0,
-	    .default_deadline_ms = d->max_horizon_ms < UINT32_MAX - 1000
-				       ? d->max_horizon_ms + 1000
-				       : UINT32_MAX,
-	    .generation = d->env.generation,
-	    .agent = ipc_text(PACKAGE_STRING),
-	};
-	memcpy(welcome.config_hash, d->env.config->hash, IPC_HASH_LEN);
-	w = conn_begin(c->conn);
-	if (w == NULL)
-		return;
-	dispatch_commit(c, ipc_enc_welcome(w, head->id, &welcome));
+	dispatch_welcome(c, head->id);
 }
 
 static void
@@ -142,23 +148,16 @@ handle_ping(struct client *c, const struct ipc_head *head, struct reader *r)
 	dispatch_commit(c, ipc_enc_pong(w, head->id, &m));
 }
 
+/* Takes json, which may be NULL: no memory. */
 static void
-handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
+send_document(struct client *c, uint64_t id, char *json)
 {
-	const struct dispatch_env *env = &c->dispatch->env;
 	struct writer *w;
 	size_t len, at, n;
-	char *json;
 
-	if (ipc_dec_empty(r) != 0) {
-		dispatch_bad_frame(
-		    c, head->id, IPC_ERR_MALFORMED, "query: malformed");
-		return;
-	}
-	json = env->document(env->arg, head->type);
 	if (json == NULL) {
 		dispatch_send_done(
-		    c, head->id, IPC_REASON_OVERLOADED, "out of memory");
+		    c, id, IPC_REASON_OVERLOADED, "out of memory");
 		return;
 	}
 	len = strlen(json);
@@ -167,29 +166,92 @@ handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
 		w = conn_begin(c->conn);
 		if (w == NULL)
 			break;
-		dispatch_commit(c,
-		    ipc_enc_document(w, head->id, json + at, n, at + n < len));
+		dispatch_commit(
+		    c, ipc_enc_document(w, id, json + at, n, at + n < len));
 	}
 	free(json);
 }
 
+/* Documents are long, and cheap to ask for: what one uid leaves unread of them
+ * is bounded, however many connections it has. An operator is let through. */
+static bool
+leaves_unread(const struct client *c)
+{
+	const struct client *other;
+	size_t unsent = 0;
+
+	for (other = c->dispatch->clients; other != NULL; other = other->next) {
+		if (other->all == c->all)
+			unsent += conn_unsent(other->conn);
+	}
+	return !c->port->control && unsent >= DOCUMENTS_OUT_MAX;
+}
+
 static void
-handle_quit(struct client *c, const struct ipc_head *head, struct reader *r)
+handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	const struct dispatch_env *env = &c->dispatch->env;
+
+	if (ipc_dec_empty(r) != 0)
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "query: malformed");
+	else if (leaves_unread(c))
+		dispatch_send_done(c, head->id, IPC_REASON_OVERLOADED,
+		    "too many documents of this uid are not read");
+	else
+		send_document(c, head->id,
+		    env->document(env->arg, head->type, c->port->is.listener));
+}
+
+static void
+handle_explain(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	const struct dispatch_env *env = &c->dispatch->env;
+	const struct config_rule *rule;
+	struct rules_caller caller;
+	struct ipc_explain m;
+	char text[RULES_TEXT_MAX];
+
+	if (ipc_dec_explain(r, &m) != 0) {
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "EXPLAIN: malformed");
+		return;
+	}
+	rule = config_rule(env->setup->config, m.rule.bytes, m.rule.len);
+	if (rule == NULL) {
+		dispatch_unknown_rule(m.rule, text);
+		dispatch_send_done(c, head->id, IPC_REASON_UNKNOWN_RULE, text);
+		return;
+	}
+	caller = dispatch_caller(
+	    c, (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
+	send_document(c, head->id,
+	    env->explain(
+		env->arg, c->port->is.listener, rule, &caller, m.tokens));
+}
+
+/* QUIT, RELOAD and DRAIN. The last answer of the first is at once: nobody
+ * is there afterwards. */
+static void
+handle_control(struct client *c, const struct ipc_head *head, struct reader *r)
 {
 	const struct dispatch_env *env = &c->dispatch->env;
 
 	if (ipc_dec_empty(r) != 0) {
 		dispatch_bad_frame(
-		    c, head->id, IPC_ERR_MALFORMED, "QUIT: malformed");
+		    c, head->id, IPC_ERR_MALFORMED, "control: malformed");
 		return;
 	}
-	if (c->port->config != NULL) {
+	if (!c->port->control) {
 		dispatch_send_done(c, head->id, IPC_REASON_UNAUTHORISED,
-		    "quit: only on the control socket");
+		    "only on the control socket");
 		return;
 	}
-	dispatch_send_done(c, head->id, IPC_REASON_OK, "");
-	env->quit(env->arg);
+	if (head->type == IPC_QUIT)
+		dispatch_send_done(c, head->id, IPC_REASON_OK, "");
+	else if (!dispatch_await(c, head->id, head->type))
+		return;
+	env->control(env->arg, head->type);
 }
 
 typedef void handler(
@@ -205,12 +267,17 @@ static const struct {
     {IPC_CANCEL, handle_cancel},
     {IPC_REPORT, dispatch_report},
     {IPC_REPORT_ADHOC, dispatch_report_adhoc},
+    {IPC_REPORT_RULE, dispatch_report_rule},
     {IPC_PING, handle_ping},
     {IPC_WAIT, dispatch_wait},
     {IPC_STATUS, handle_document},
     {IPC_SERVERS, handle_document},
     {IPC_POLICY, handle_document},
-    {IPC_QUIT, handle_quit},
+    {IPC_RULES, handle_document},
+    {IPC_EXPLAIN, handle_explain},
+    {IPC_QUIT, handle_control},
+    {IPC_RELOAD, handle_control},
+    {IPC_DRAIN, handle_control},
 };
 
 static handler *
@@ -270,6 +337,15 @@ dispatch_forget(struct client *c)
 	client_free(c);
 }
 
+static bool
+hungry(void *arg, struct conn *conn)
+{
+	const struct client *c = conn_user(conn);
+
+	(void)arg;
+	return c == NULL || client_is_hungry(c);
+}
+
 static void
 closed(void *arg, struct conn *conn)
 {
@@ -294,6 +370,7 @@ broken(void *arg, struct conn *conn, enum ipc_error_code code)
 
 const struct conn_hooks dispatch_hooks = {
     .frame = frame,
+    .hungry = hungry,
     .closed = closed,
     .broken = broken,
 };

@@ -9,28 +9,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/config.h"
 #include "daemon/core/counters.h"
 #include "daemon/io/loop.h"
-#include "daemon/rules.h"
-#include "daemon/tenant.h"
+#include "daemon/setup.h"
+#include "proto/ipc.h"
 
-#define DISPATCH_ERR_MAX 256
+#define DISPATCH_ERR_MAX CONFIG_ERR_MAX
 
 struct dispatch;
 
-/* What it works on; all borrowed for its life. */
+/* What it works on; all borrowed for its life, the setup until the next one
+ * is followed. */
 struct dispatch_env {
 	struct loop *loop;
 	struct random_pool *random;
-	const struct config *config;
-	struct rules *rules;
-	struct tenant **tenants; /* as config->tenants */
-	uint64_t generation;
-	/* What STATUS, SERVERS or POLICY asks for: malloc()ed JSON, or
-	 * NULL. */
-	char *(*document)(void *arg, uint16_t type);
-	void (*quit)(void *arg); /* an authorised QUIT came */
+	struct setup *setup; /* in force */
+	/* What STATUS, SERVERS, POLICY or RULES asks for: malloc()ed JSON, or
+	 * NULL. by: the listener, NULL for the control socket. */
+	char *(*document)(
+	    void *arg, uint16_t type, const struct config_listener *by);
+	/* The same for EXPLAIN. */
+	char *(*explain)(void *arg, const struct config_listener *by,
+	    const struct config_rule *rule, const struct rules_caller *caller,
+	    uint32_t tokens);
+	/* An authorised QUIT, RELOAD or DRAIN came. The last two are answered
+	 * by dispatch_reloaded() and at the end. */
+	void (*control)(void *arg, uint16_t type);
 	void *arg;
 };
 
@@ -43,6 +47,20 @@ struct dispatch *dispatch_new(
 /* Returns 0, or -1 with err set. */
 int dispatch_open(struct dispatch *d, char err[DISPATCH_ERR_MAX]);
 void dispatch_free(struct dispatch *d); /* takes NULL */
+
+/*
+ * Another configuration is in force. Its listeners are told from those before
+ * by their paths: new ones are opened, those that are gone are closed, and so
+ * are connections whose user may not use a listener any more: they are told to
+ * go away and get the answers to what they have asked. The others stay. Checks
+ * in flight keep their setup. Returns 0, or -1 with err set and nothing
+ * changed.
+ */
+int dispatch_follow(
+    struct dispatch *d, struct setup *next, char err[DISPATCH_ERR_MAX]);
+/* Answers every RELOAD that waits. */
+void dispatch_reloaded(
+    struct dispatch *d, enum ipc_reason reason, const char *text);
 
 /* Tell it that readiness may have changed. */
 void dispatch_ready(struct dispatch *d);

@@ -73,8 +73,10 @@ count_source(struct agent_counters *n, enum ipc_source source)
 	case IPC_SOURCE_POLICY:
 		n->source_policy++;
 		return;
-	case IPC_SOURCE_LOCAL:
 	case IPC_SOURCE_SHADOW:
+		n->source_shadow++;
+		return;
+	case IPC_SOURCE_LOCAL:
 		return; /* nothing decides so yet */
 	}
 }
@@ -100,12 +102,33 @@ count(struct agent_counters *n, const struct ipc_decision *d)
 	}
 }
 
-/*
- * Reading stops at CONN_OUT_HIGH unsent bytes, but answers to what was asked
- * before still come: a client that never reads them is closed in the end.
- */
+/* Of a rule that the setup in force may have no more. */
 static void
-close_unread(struct client *c)
+count_rule(struct rule_counters *n, const struct ipc_decision *d)
+{
+	if (n == NULL)
+		return;
+	n->checks++;
+	n->permitted += d->permit;
+	n->would_deny += d->source == IPC_SOURCE_SHADOW;
+	switch ((enum ipc_outcome)d->outcome) {
+	case IPC_ALLOWED:
+		n->allowed++;
+		return;
+	case IPC_DENIED:
+		n->denied++;
+		return;
+	case IPC_FAILED:
+		n->failed++;
+		return;
+	case IPC_CANCELLED:
+		n->cancelled++;
+		return;
+	}
+}
+
+void
+dispatch_close_unread(struct client *c)
 {
 	if (conn_unsent(c->conn) <= CLIENT_OUT_MAX || conn_closing(c->conn))
 		return;
@@ -114,18 +137,23 @@ close_unread(struct client *c)
 }
 
 void
-dispatch_answer(struct client *c, uint64_t id, int64_t arrived)
+dispatch_answer(struct client *c, uint64_t id, const struct config_rule *rule,
+    int64_t arrived)
 {
 	struct dispatch *d = c->dispatch;
 	struct writer *w;
 
+	if (rule != NULL && rule->shadow)
+		decision_watch_only(&d->decision);
+	if (rule != NULL)
+		count_rule(setup_counters(d->env.setup, rule), &d->decision);
 	d->decision.elapsed_us = (uint64_t)(loop_now() - arrived);
 	count(&d->counters, &d->decision);
 	w = conn_begin(c->conn);
 	if (w == NULL)
 		return;
 	dispatch_commit(c, ipc_enc_decision(w, id, &d->decision));
-	close_unread(c);
+	dispatch_close_unread(c);
 }
 
 struct rules_caller
@@ -136,7 +164,7 @@ dispatch_caller(const struct client *c, const uint8_t *key, size_t key_len)
 	return (struct rules_caller){
 	    .uid = peer->uid,
 	    .gid = peer->gid,
-	    .listener = c->port->name,
+	    .listener = c->port->is.name,
 	    .key = key,
 	    .key_len = key_len,
 	};
@@ -159,8 +187,9 @@ names_of(struct request *r)
 		caller = dispatch_caller(r->client,
 		    (r->options & IPC_OPT_KEY) != 0 ? r->kept : NULL,
 		    r->kept_len);
+		caller.listener = r->listener;
 		err = rules_names(
-		    d->env.rules, r->rule, &caller, r->tokens, &d->names);
+		    r->setup->rules, r->rule, &caller, r->tokens, &d->names);
 	} else {
 		reader_init(&reader, r->kept, r->kept_len);
 		err = ipc_dec_check_adhoc(&reader, &d->kept);
@@ -185,8 +214,7 @@ decide_selected(struct request *r, const struct tenant_result *res)
 static enum config_failure
 policy_of(const struct request *r)
 {
-	return r->rule != NULL ? r->rule->on_failure
-			       : tenant_config(r->tenant)->on_failure;
+	return r->rule != NULL ? r->rule->on_failure : r->tenant->on_failure;
 }
 
 void
@@ -204,7 +232,9 @@ void
 dispatch_done(void *arg, const struct tenant_result *res)
 {
 	struct request *r = arg;
-	struct dispatch *d = r->client->dispatch;
+	struct client *c = r->client;
+	struct dispatch *d = c->dispatch;
+	const struct tenant *tenant = setup_tenant(r->setup, r->tenant);
 	char text[RULES_TEXT_MAX];
 	const char *why;
 
@@ -216,14 +246,14 @@ dispatch_done(void *arg, const struct tenant_result *res)
 		snprintf(text, sizeof(text),
 		    "no server answered in %lld ms%s; see rlctl servers",
 		    (long long)(loop_now() - r->arrived) / 1000,
-		    tenant_heard(r->tenant)
+		    tenant_heard(tenant)
 			? ""
 			: ", none ever has: a wrong key, or the clock");
 		dispatch_fail(
 		    d, IPC_REASON_TIMEOUT, policy_of(r), text, r->resent);
 		break;
 	case POLICY_NO_SERVER:
-		why = discovery_error(tenant_discovery(r->tenant));
+		why = discovery_error(tenant_discovery(tenant));
 		message_format(text, sizeof(text),
 		    "no server is known (see rlctl servers): %s",
 		    *why != '\0' ? why : "discovery is not finished");
@@ -238,6 +268,9 @@ dispatch_done(void *arg, const struct tenant_result *res)
 		decision_cancelled(&d->decision);
 		break;
 	}
-	dispatch_answer(r->client, r->id, r->arrived);
+	dispatch_answer(c, r->id, r->rule, r->arrived);
+	pace_window_note(&c->all->window, res->pace, r->arrived,
+	    c->all->inflight, loop_now());
 	dispatch_request_free(r);
+	dispatch_leave_done(c);
 }

@@ -21,10 +21,10 @@ fail(const struct asking *a, enum ipc_reason reason, const char *text)
 	if (a->rule != NULL)
 		policy = a->rule->on_failure;
 	else if (a->tenant != NULL)
-		policy = tenant_config(a->tenant)->on_failure;
+		policy = a->tenant->on_failure;
 	dispatch_fail(
 	    a->client->dispatch, reason, policy, text, dispatch_is_resend(a));
-	dispatch_answer(a->client, a->id, a->arrived);
+	dispatch_answer(a->client, a->id, a->rule, a->arrived);
 }
 
 static bool
@@ -39,7 +39,8 @@ resumable(const struct asking *a, int64_t horizon_us, const char **why)
 {
 	if (!dispatch_is_resend(a))
 		return true;
-	if (memcmp(a->base->config_hash, a->client->dispatch->env.config->hash,
+	if (memcmp(a->base->config_hash,
+		a->client->dispatch->env.setup->config->hash,
 		IPC_HASH_LEN) != 0) {
 		*why = "first sent under another configuration";
 		return false;
@@ -64,9 +65,9 @@ static void
 start(struct asking *a)
 {
 	struct dispatch *d = a->client->dispatch;
-	const struct config_tenant *conf = tenant_config(a->tenant);
-	const int64_t horizon = conf->plan.horizon_us;
-	struct request *r = tenant_find(a->tenant, a->base->operation_id);
+	const int64_t horizon = a->tenant->plan.horizon_us;
+	struct tenant *tenant = setup_tenant(d->env.setup, a->tenant);
+	struct request *r = tenant_find(tenant, a->base->operation_id);
 	struct tenant_check check;
 	const char *why = "";
 	int err;
@@ -77,7 +78,7 @@ start(struct asking *a)
 	}
 	if (d->asked.rate.guard_count + d->asked.rate.resource_count == 0) {
 		decision_empty(&d->decision);
-		dispatch_answer(a->client, a->id, a->arrived);
+		dispatch_answer(a->client, a->id, a->rule, a->arrived);
 		return;
 	}
 	if (r != NULL && dispatch_adopt(a, r)) {
@@ -103,7 +104,7 @@ start(struct asking *a)
 			    ? POLICY_NEVER
 			    : a->start + (int64_t)a->base->deadline_ms * 1000,
 	};
-	err = tenant_check(a->tenant, &check, dispatch_done, r, &r->op);
+	err = tenant_check(tenant, &check, dispatch_done, r, &r->op);
 	if (err == 0)
 		return; /* r may be gone by now */
 	dispatch_request_free(r);
@@ -137,7 +138,37 @@ begin(struct asking *a, struct client *c, uint64_t id,
 	a->base = base;
 	a->arrived = loop_now();
 	a->start = start_of(a);
+	client_asks(c, a->arrived);
 	c->dispatch->counters.checks++;
+}
+
+void
+dispatch_unknown_rule(struct ipc_str name, char text[RULES_TEXT_MAX])
+{
+	message_format(text, RULES_TEXT_MAX, "unknown rule \"%.*s\"",
+	    (int)name.len, (const char *)name.bytes);
+}
+
+const struct config_rule *
+dispatch_rule(const struct client *c, struct ipc_str name,
+    enum ipc_reason *reason, char text[RULES_TEXT_MAX])
+{
+	const struct config_listener *l = c->port->is.listener;
+	const struct config_rule *rule;
+
+	*reason = IPC_REASON_UNAUTHORISED;
+	if (l == NULL || !config_allows(&l->rules, name.bytes, name.len)) {
+		message_format(text, RULES_TEXT_MAX, "%s",
+		    l == NULL ? control_text
+			      : "this listener does not offer the rule");
+		return NULL;
+	}
+	rule =
+	    config_rule(c->dispatch->env.setup->config, name.bytes, name.len);
+	*reason = IPC_REASON_UNKNOWN_RULE;
+	if (rule == NULL)
+		dispatch_unknown_rule(name, text);
+	return rule;
 }
 
 void
@@ -146,29 +177,18 @@ dispatch_check_rule(struct client *c, uint64_t id, const struct ipc_check *m)
 	struct dispatch *d = c->dispatch;
 	struct rules_caller caller;
 	char text[RULES_TEXT_MAX];
+	enum ipc_reason reason;
 	struct asking a;
 	int err;
 
 	begin(&a, c, id, &m->base);
 	a.kept = m->key;
-	if (c->port->config == NULL) {
-		fail(&a, IPC_REASON_UNAUTHORISED, control_text);
-		return;
-	}
-	if (!config_allows(
-		&c->port->config->rules, m->rule.bytes, m->rule.len)) {
-		fail(&a, IPC_REASON_UNAUTHORISED,
-		    "this listener does not offer the rule");
-		return;
-	}
-	a.rule = config_rule(d->env.config, m->rule.bytes, m->rule.len);
+	a.rule = dispatch_rule(c, m->rule, &reason, text);
 	if (a.rule == NULL) {
-		message_format(text, sizeof(text), "unknown rule \"%.*s\"",
-		    (int)m->rule.len, (const char *)m->rule.bytes);
-		fail(&a, IPC_REASON_UNKNOWN_RULE, text);
+		fail(&a, reason, text);
 		return;
 	}
-	a.tenant = d->env.tenants[a.rule->tenant];
+	a.tenant = &d->env.setup->config->tenants[a.rule->tenant];
 	if (!is_uuid4(m->base.operation_id)) {
 		fail(&a, IPC_REASON_VALIDATION,
 		    "operation_id: must be a UUIDv4");
@@ -177,23 +197,23 @@ dispatch_check_rule(struct client *c, uint64_t id, const struct ipc_check *m)
 	caller = dispatch_caller(c,
 	    (m->base.options & IPC_OPT_KEY) != 0 ? m->key.bytes : NULL,
 	    m->key.len);
-	err = rules_build(
-	    d->env.rules, a.rule, &caller, m->base.tokens, &d->asked, text);
+	err = rules_build(d->env.setup->rules, a.rule, &caller, m->base.tokens,
+	    &d->asked, text);
 	if (err != 0)
 		fail(&a, reason_of(err), text);
 	else
 		start(&a);
 }
 
-struct tenant *
+const struct config_tenant *
 dispatch_tenant(
     struct dispatch *d, struct ipc_str name, char text[RULES_TEXT_MAX])
 {
-	const struct config *config = d->env.config;
+	const struct config *config = d->env.setup->config;
 	const struct config_tenant *t;
 
 	if (name.len == 0 && config->tenant_count == 1)
-		return d->env.tenants[0];
+		return &config->tenants[0];
 	if (name.len == 0) {
 		message_format(text, RULES_TEXT_MAX,
 		    "tenant: must be named, there are %zu",
@@ -201,11 +221,10 @@ dispatch_tenant(
 		return NULL;
 	}
 	t = config_tenant(config, name.bytes, name.len);
-	if (t != NULL)
-		return d->env.tenants[t - config->tenants];
-	message_format(text, RULES_TEXT_MAX, "tenant: unknown \"%.*s\"",
-	    (int)name.len, (const char *)name.bytes);
-	return NULL;
+	if (t == NULL)
+		message_format(text, RULES_TEXT_MAX, "tenant: unknown \"%.*s\"",
+		    (int)name.len, (const char *)name.bytes);
+	return t;
 }
 
 void
@@ -219,11 +238,11 @@ dispatch_check_adhoc(struct client *c, uint64_t id,
 
 	begin(&a, c, id, &m->base);
 	a.kept = payload;
-	if (c->port->config == NULL) {
+	if (c->port->is.listener == NULL) {
 		fail(&a, IPC_REASON_UNAUTHORISED, control_text);
 		return;
 	}
-	if (!c->port->config->adhoc) {
+	if (!c->port->is.listener->adhoc) {
 		fail(&a, IPC_REASON_UNAUTHORISED,
 		    "this listener takes no ad-hoc checks");
 		return;
@@ -239,7 +258,7 @@ dispatch_check_adhoc(struct client *c, uint64_t id,
 		return;
 	}
 	err = rules_build_adhoc(
-	    d->env.rules, tenant_config(a.tenant), m, &d->asked, text);
+	    d->env.setup->rules, a.tenant, m, &d->asked, text);
 	if (err != 0)
 		fail(&a, reason_of(err), text);
 	else

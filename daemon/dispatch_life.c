@@ -30,18 +30,18 @@ static const char going_away[] = "the agent is going away";
 static void
 send_not_ready(struct client *c, uint64_t id)
 {
-	const struct dispatch_env *env = &c->dispatch->env;
+	const struct setup *setup = c->dispatch->env.setup;
 	char text[RULES_TEXT_MAX];
 	const char *why;
 	size_t i = 0;
 
-	while (
-	    i + 1 < env->config->tenant_count && tenant_ready(env->tenants[i]))
+	while (i + 1 < setup->config->tenant_count &&
+	       tenant_ready(setup->tenants[i]))
 		i++;
-	why = discovery_error(tenant_discovery(env->tenants[i]));
+	why = discovery_error(tenant_discovery(setup->tenants[i]));
 	message_format(text, sizeof(text),
 	    "no decision is possible yet, tenant %s: %s",
-	    env->config->tenants[i].name,
+	    setup->config->tenants[i].name,
 	    *why != '\0' ? why : "discovery is not finished");
 	dispatch_send_done(c, id, IPC_REASON_TIMEOUT, text);
 }
@@ -78,24 +78,57 @@ waiter_count(const struct client *c)
 	return n;
 }
 
-static int
-waiter_new(struct client *c, uint64_t id, uint32_t timeout_ms)
+static struct waiter *
+waiter_new(struct client *c, uint64_t id, uint16_t type)
 {
 	struct waiter *wt = calloc(1, sizeof(*wt));
 
 	if (wt == NULL)
-		return -1;
-	wt->timer = loop_timer_new(c->dispatch->env.loop, wait_over, wt);
-	if (wt->timer == NULL) {
-		free(wt);
-		return -1;
-	}
+		return NULL;
 	wt->client = c;
 	wt->id = id;
+	wt->type = type;
 	wt->next = c->waiters;
 	c->waiters = wt;
-	loop_timer_set(wt->timer, loop_now() + (int64_t)timeout_ms * 1000);
-	return 0;
+	return wt;
+}
+
+/* Whatever keeps it from waiting is answered. NULL then. */
+static struct waiter *
+await(struct client *c, uint64_t id, uint16_t type)
+{
+	struct waiter *wt = NULL;
+
+	if (waiter_count(c) >= CLIENT_MAX_WAITERS)
+		dispatch_send_done(c, id, IPC_REASON_OVERLOADED,
+		    "too many requests wait on this connection");
+	else if ((wt = waiter_new(c, id, type)) == NULL)
+		dispatch_send_done(
+		    c, id, IPC_REASON_OVERLOADED, "out of memory");
+	return wt;
+}
+
+bool
+dispatch_await(struct client *c, uint64_t id, uint16_t type)
+{
+	return await(c, id, type) != NULL;
+}
+
+static void
+await_ready(struct client *c, uint64_t id, uint32_t timeout_ms)
+{
+	struct waiter *wt = await(c, id, IPC_WAIT);
+
+	if (wt == NULL)
+		return;
+	wt->timer = loop_timer_new(c->dispatch->env.loop, wait_over, wt);
+	if (wt->timer != NULL) {
+		loop_timer_set(
+		    wt->timer, loop_now() + (int64_t)timeout_ms * 1000);
+		return;
+	}
+	waiter_free(wt);
+	dispatch_send_done(c, id, IPC_REASON_OVERLOADED, "out of memory");
 }
 
 void
@@ -110,12 +143,8 @@ dispatch_wait(struct client *c, const struct ipc_head *head, struct reader *r)
 		dispatch_send_done(c, head->id, IPC_REASON_OK, "");
 	else if (m.timeout_ms == 0)
 		send_not_ready(c, head->id);
-	else if (waiter_count(c) >= CLIENT_MAX_WAITERS)
-		dispatch_send_done(c, head->id, IPC_REASON_OVERLOADED,
-		    "too many waits on this connection");
-	else if (waiter_new(c, head->id, m.timeout_ms) != 0)
-		dispatch_send_done(
-		    c, head->id, IPC_REASON_OVERLOADED, "out of memory");
+	else
+		await_ready(c, head->id, m.timeout_ms);
 }
 
 void
@@ -128,21 +157,22 @@ dispatch_wait_forget(struct client *c)
 bool
 dispatch_is_ready(const struct dispatch *d)
 {
-	size_t i;
-
-	for (i = 0; i < d->env.config->tenant_count; i++) {
-		if (!tenant_ready(d->env.tenants[i]))
-			return false;
-	}
-	return true;
+	return setup_ready(d->env.setup);
 }
 
+/* The waiters of one type; 0: of all. */
 static void
-waiters_answer(struct client *c, enum ipc_reason reason, const char *text)
+waiters_answer(
+    struct client *c, uint16_t type, enum ipc_reason reason, const char *text)
 {
-	while (c->waiters != NULL) {
-		dispatch_send_done(c, c->waiters->id, reason, text);
-		waiter_free(c->waiters);
+	struct waiter *wt, *next;
+
+	for (wt = c->waiters; wt != NULL; wt = next) {
+		next = wt->next;
+		if (type != 0 && wt->type != type)
+			continue;
+		dispatch_send_done(c, wt->id, reason, text);
+		waiter_free(wt);
 	}
 }
 
@@ -154,26 +184,29 @@ dispatch_ready(struct dispatch *d)
 	if (!dispatch_is_ready(d))
 		return;
 	for (c = d->clients; c != NULL; c = c->next)
-		waiters_answer(c, IPC_REASON_OK, "");
+		waiters_answer(c, IPC_WAIT, IPC_REASON_OK, "");
+}
+
+void
+dispatch_reloaded(struct dispatch *d, enum ipc_reason reason, const char *text)
+{
+	struct client *c;
+
+	for (c = d->clients; c != NULL; c = c->next)
+		waiters_answer(c, IPC_RELOAD, reason, text);
 }
 
 static int
 open_tables(struct dispatch *d)
 {
-	const struct config *config = d->env.config;
-	uint32_t clients = 0;
 	uint64_t seed[4];
-	size_t i;
 
 	if (random_bytes(d->env.random, seed, sizeof(seed)) != 0)
 		return -1;
-	for (i = 0; i < config->listener_count; i++)
-		clients += config->listeners[i].max_connections;
-	table_init(&d->uids, seed);
+	table_init(&d->uses, seed);
 	table_init(&d->requests, seed + 2);
 	dispatch_slots_init(d);
-	slab_init(&d->clients_slab, sizeof(struct client), 32,
-	    clients + CONTROL_MAX_CONNECTIONS);
+	slab_init(&d->clients_slab, sizeof(struct client), 32, UINT32_MAX);
 	d->pool = conn_pool_new(d->env.loop);
 	return d->pool != NULL ? 0 : -1;
 }
@@ -187,24 +220,11 @@ dispatch_new(const struct dispatch_env *env, char err[DISPATCH_ERR_MAX])
 	if (d == NULL)
 		return NULL;
 	d->env = *env;
-	d->max_horizon_ms = config_max_horizon_ms(env->config);
-	if (open_tables(d) != 0 || client_open_ports(d, err) != 0) {
+	if (open_tables(d) != 0 || dispatch_ports_open(d, err) != 0) {
 		dispatch_free(d);
 		return NULL;
 	}
 	return d;
-}
-
-int
-dispatch_open(struct dispatch *d, char err[DISPATCH_ERR_MAX])
-{
-	size_t i;
-
-	for (i = 0; i < d->port_count; i++) {
-		if (listener_start(d->ports[i].listener, err) != 0)
-			return -1;
-	}
-	return 0;
 }
 
 void
@@ -212,35 +232,61 @@ dispatch_free(struct dispatch *d)
 {
 	if (d == NULL)
 		return;
-	client_close_ports(d);
 	while (d->clients != NULL)
 		dispatch_forget(d->clients);
+	dispatch_ports_free(d);
 	conn_pool_free(d->pool);
 	table_fini(&d->requests);
-	table_fini(&d->uids);
+	table_fini(&d->uses);
 	dispatch_slots_fini(d);
 	slab_fini(&d->clients_slab);
-	free(d->ports);
 	free(d);
 }
 
+/* What it asks for next it has to ask of another connection. */
+static void
+go_away(struct client *c, const char *why)
+{
+	const struct ipc_go_away m = {
+	    .last_id = c->last_id, .text = ipc_text(why)};
+	struct writer *w = conn_begin(c->conn);
+
+	if (w != NULL)
+		dispatch_commit(c, ipc_enc_go_away(w, 0, &m));
+	waiters_answer(c, 0, IPC_REASON_DRAINING, why);
+	conn_stop_reading(c->conn);
+}
+
+void
+dispatch_leave_done(struct client *c)
+{
+	if (c->leaving && c->requests == NULL)
+		conn_finish(c->conn);
+}
+
+void
+dispatch_leave(struct client *c, const char *why)
+{
+	if (c->leaving)
+		return;
+	c->leaving = true;
+	go_away(c, why);
+	dispatch_leave_done(c);
+}
+
+/* An operator may look on, or hasten it. */
 void
 dispatch_drain(struct dispatch *d)
 {
-	struct ipc_go_away m = {.text = ipc_text(going_away)};
 	struct client *c;
-	struct writer *w;
 
-	client_close_ports(d);
+	dispatch_ports_close(d);
 	for (c = d->clients; c != NULL; c = c->next) {
-		if (c->port->config == NULL)
-			continue; /* an operator may look on, or hasten it */
-		m.last_id = c->last_id;
-		w = conn_begin(c->conn);
-		if (w != NULL)
-			dispatch_commit(c, ipc_enc_go_away(w, 0, &m));
-		waiters_answer(c, IPC_REASON_DRAINING, going_away);
-		conn_stop_reading(c->conn);
+		if (c->port->control)
+			waiters_answer(
+			    c, IPC_RELOAD, IPC_REASON_DRAINING, going_away);
+		else if (!c->leaving)
+			go_away(c, going_away);
 	}
 }
 
@@ -248,12 +294,15 @@ dispatch_drain(struct dispatch *d)
 void
 dispatch_stop(struct dispatch *d)
 {
+	const bool idle = d->requests.count == 0;
 	struct client *c;
 
-	client_close_ports(d);
+	dispatch_ports_close(d);
 	for (c = d->clients; c != NULL; c = c->next) {
 		dispatch_cancel_all(c);
-		waiters_answer(c, IPC_REASON_DRAINING, going_away);
+		if (idle)
+			waiters_answer(c, IPC_DRAIN, IPC_REASON_OK, "");
+		waiters_answer(c, 0, IPC_REASON_DRAINING, going_away);
 		conn_close(c->conn);
 	}
 }
@@ -275,24 +324,6 @@ dispatch_idle(const struct dispatch *d)
 		if (conn_unsent(c->conn) > 0)
 			return false;
 	}
-	return true;
-}
-
-bool
-dispatch_port(const struct dispatch *d, size_t index, struct dispatch_port *out)
-{
-	const struct port *p;
-
-	if (index >= d->port_count)
-		return false;
-	p = &d->ports[index];
-	out->name = p->name;
-	out->path =
-	    p->config != NULL ? p->config->path : d->env.config->control.path;
-	out->connections = p->connections;
-	out->inflight = p->inflight;
-	out->accept_pauses =
-	    p->listener != NULL ? listener_pauses(p->listener) : 0;
 	return true;
 }
 

@@ -2,12 +2,14 @@
  * What the files of the dispatch module share: dispatch.c (frames and their
  * messages), dispatch_check.c (checks), dispatch_request.c (the table of those
  * in flight), dispatch_answer.c (their decisions), dispatch_report.c
- * (reports), dispatch_life.c (opening, waiting, ending) and client.c (sockets,
- * connections and their caps). Nobody else includes this.
+ * (reports), dispatch_life.c (opening, waiting, ending), dispatch_port.c
+ * (listening sockets) and client.c (connections and their caps). Nobody else
+ * includes this.
  */
 #ifndef DAEMON_DISPATCH_PRIVATE_H
 #define DAEMON_DISPATCH_PRIVATE_H
 
+#include "daemon/core/pace.h"
 #include "daemon/core/slab.h"
 #include "daemon/core/table.h"
 #include "daemon/dispatch.h"
@@ -23,36 +25,54 @@
 #define CLIENT_OUT_MAX (2 * 1024 * 1024)
 /* Of the control socket: operators, not applications. */
 #define CONTROL_MAX_CONNECTIONS 64
+/* Unsent bytes of one uid at which it gets no more documents. */
+#define DOCUMENTS_OUT_MAX (16 * 1024 * 1024)
+
+/* What a configuration says of a socket; borrowed from it. */
+struct port_spec {
+	const char *name; /* "control" for the control socket */
+	const char *path;
+	mode_t mode;
+	gid_t gid;                              /* -1: the process's */
+	const struct config_listener *listener; /* NULL: none, or control */
+};
 
 /* One listening socket and its caps. */
 struct port {
 	struct dispatch *dispatch;
-	const struct config_listener *config; /* NULL: the control socket */
-	struct listener *listener;
-	const char *name;
+	struct port_spec is;
+	struct listener *listener; /* NULL: closed */
+	uint64_t number;           /* from 1 */
+	uint32_t users;            /* uids with a connection */
 	uint32_t connections;
 	uint32_t inflight;
+	bool control;
+	bool in_force; /* one of dispatch.ports */
+	bool leaving;  /* was; freed with its last connection */
 };
 
-/* What one uid uses on all ports; freed when it uses nothing. */
-struct uid_use {
-	struct table_entry entry;
-	uid_t uid;
+/* What one uid uses of one port, or of all ports together; freed when it uses
+ * nothing. */
+struct use {
+	struct table_entry entry; /* number of the port, 0: all; the uid */
 	uint32_t connections;
 	uint32_t inflight;
+	struct pace_window window; /* of all */
 };
 
 struct client {
 	struct dispatch *dispatch;
 	struct conn *conn; /* outlives the client */
 	struct port *port;
-	struct uid_use *use;
+	struct use *all;          /* of its uid, on all ports */
+	struct use *here;         /* on this one */
 	struct request *requests; /* in flight */
 	struct waiter *waiters;
 	struct client *next;
 	struct client **prev;
 	uint64_t last_id; /* the highest request id accepted */
 	bool greeted;
+	bool leaving; /* was told to go away; closed when all is answered */
 	char name[CLIENT_NAME_MAX + 1];
 };
 
@@ -62,8 +82,10 @@ struct request {
 	struct client *client;
 	struct request *next; /* of the client */
 	struct request **prev;
+	struct setup *setup;            /* that it began under; a reference */
 	const struct config_rule *rule; /* NULL: ad-hoc */
-	struct tenant *tenant;
+	const struct config_tenant *tenant;
+	const char *listener; /* its name then */
 	struct tenant_op *op;
 	int64_t arrived;
 	uint64_t id;
@@ -80,32 +102,41 @@ struct asking {
 	struct client *client;
 	uint64_t id;
 	const struct ipc_check_base *base;
-	const struct config_rule *rule; /* NULL: ad-hoc */
-	struct tenant *tenant;          /* NULL while not known */
+	const struct config_rule *rule;     /* NULL: ad-hoc */
+	const struct config_tenant *tenant; /* NULL while not known */
 	struct ipc_str kept;
 	int64_t arrived;
 	int64_t start; /* earlier than that when it was sent before */
 };
 
-/* A WAIT that is not answered yet. */
+/* A WAIT, RELOAD or DRAIN that is not answered yet. */
 struct waiter {
 	struct client *client;
-	struct waiter *next; /* of the client */
-	struct loop_timer *timer;
+	struct waiter *next;      /* of the client */
+	struct loop_timer *timer; /* of a WAIT */
 	uint64_t id;
+	uint16_t type;
+};
+
+/* A user who asked, and until when it counts as one who asks. */
+struct asker {
+	uid_t uid;
+	int64_t until;
 };
 
 struct dispatch {
 	struct dispatch_env env;
 	struct conn_pool *pool;
-	struct port *ports; /* listeners, then control */
+	uint64_t last_port;
+	struct port **ports; /* listeners, then control */
 	size_t port_count;
-	struct table uids;
+	bool opened; /* applications are let in */
+	struct table uses;
 	struct table requests;
 	struct slab slots[REQUEST_CLASSES];
 	struct slab clients_slab;
 	struct client *clients;
-	uint32_t max_horizon_ms;
+	struct asker askers[2]; /* the last one, the last other than that */
 	struct agent_counters counters;
 	/* Scratch, too large for the stack of a callback. */
 	struct ipc_check_adhoc adhoc; /* being started */
@@ -115,14 +146,29 @@ struct dispatch {
 	struct ipc_decision decision;
 };
 
+/* dispatch_port.c */
+int dispatch_ports_open(struct dispatch *d, char err[DISPATCH_ERR_MAX]);
+/* No port accepts from here on; connections stay. */
+void dispatch_ports_close(struct dispatch *d);
+void dispatch_ports_free(struct dispatch *d);
+/* A port that is leaving may be gone when its last connection is. */
+void dispatch_port_release(struct port *p);
+
 /* client.c */
-int client_open_ports(struct dispatch *d, char err[DISPATCH_ERR_MAX]);
-void client_close_ports(struct dispatch *d);
+/* A listener_accept_fn of a port. */
+void client_accepted(void *arg, int fd);
+/* May its user still use its port? */
+bool client_may_stay(const struct client *c);
 /* The client, without its requests; its connection is the caller's. */
 void client_free(struct client *c);
 /* May another operation of this client start? */
 bool client_has_room(const struct client *c);
 void client_count(struct client *c, int more); /* +1 or -1 in flight */
+/* It begins a check. */
+void client_asks(struct client *c, int64_t now);
+/* May its next frame be taken? Not when its user has as much under way as its
+ * window allows and other users ask, too. */
+bool client_is_hungry(const struct client *c);
 
 /* dispatch.c */
 extern const struct conn_hooks dispatch_hooks;
@@ -130,6 +176,8 @@ extern const struct conn_hooks dispatch_hooks;
 void dispatch_commit(struct client *c, int rc);
 void dispatch_send_done(
     struct client *c, uint64_t id, enum ipc_reason reason, const char *text);
+/* id 0: of itself, after a reload. */
+void dispatch_welcome(struct client *c, uint64_t id);
 /* Ends the connection of a client for a frame that is wrong. */
 void dispatch_bad_frame(
     struct client *c, uint64_t id, enum ipc_error_code code, const char *text);
@@ -142,7 +190,18 @@ void dispatch_report(
 void dispatch_report_adhoc(
     struct client *c, const struct ipc_head *head, struct reader *r);
 
+void dispatch_report_rule(
+    struct client *c, const struct ipc_head *head, struct reader *r);
+
 /* dispatch_life.c */
+/* RELOAD or DRAIN, which are authorised: answered later. False when it was
+ * answered now: no memory. */
+bool dispatch_await(struct client *c, uint64_t id, uint16_t type);
+/* Tells it to go away: nothing more is read, what was asked is answered, and
+ * then it is closed. */
+void dispatch_leave(struct client *c, const char *why);
+/* Has a client that is leaving got its last answer? */
+void dispatch_leave_done(struct client *c);
 void dispatch_wait(
     struct client *c, const struct ipc_head *head, struct reader *r);
 void dispatch_wait_forget(struct client *c);
@@ -155,8 +214,15 @@ void dispatch_check_rule(
 void dispatch_check_adhoc(struct client *c, uint64_t id,
     const struct ipc_check_adhoc *m, struct ipc_str payload);
 /* The tenant by name, or the only one for an empty name; NULL: text says. */
-struct tenant *dispatch_tenant(
+const struct config_tenant *dispatch_tenant(
     struct dispatch *d, struct ipc_str name, char text[RULES_TEXT_MAX]);
+/*
+ * The rule by name, when this client's listener offers it; NULL with the
+ * reason, unauthorised or unknown-rule, and its text.
+ */
+const struct config_rule *dispatch_rule(const struct client *c,
+    struct ipc_str name, enum ipc_reason *reason, char text[RULES_TEXT_MAX]);
+void dispatch_unknown_rule(struct ipc_str name, char text[RULES_TEXT_MAX]);
 
 /* dispatch_request.c */
 void dispatch_slots_init(struct dispatch *d);
@@ -177,8 +243,16 @@ void dispatch_cancel(struct client *c, uint64_t id);
 void dispatch_cancel_all(struct client *c);
 
 /* dispatch_answer.c */
-/* Sends and counts what is in d->decision. arrived: when the check came. */
-void dispatch_answer(struct client *c, uint64_t id, int64_t arrived);
+/* Sends and counts what is in d->decision, after the mode of the rule, which
+ * is NULL for an ad-hoc check. arrived: when the check came. */
+void dispatch_answer(struct client *c, uint64_t id,
+    const struct config_rule *rule, int64_t arrived);
+/*
+ * Reading stops at CONN_OUT_HIGH unsent bytes, but answers to what was asked
+ * before still come, and WELCOMEs: a client that never reads them is closed in
+ * the end.
+ */
+void dispatch_close_unread(struct client *c);
 /*
  * Fails what is in d->decision. What was sent before may have consumed then,
  * whatever keeps it from being answered now: Failed(interrupted) says so.

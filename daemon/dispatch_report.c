@@ -28,15 +28,13 @@ send_reported(struct client *c, uint64_t id, enum ipc_reason reason,
 }
 
 static void
-report_send(struct client *c, uint64_t id, struct tenant *t,
-    const struct pdu_sample *sample)
+report_send(struct client *c, uint64_t id, const struct config_tenant *t,
+    const struct pdu_report *report)
 {
-	struct pdu_report report = {.count = 1};
 	uint32_t sent;
-	int err;
+	int err = tenant_report(
+	    setup_tenant(c->dispatch->env.setup, t), report, &sent);
 
-	report.samples[0] = *sample;
-	err = tenant_report(t, &report, &sent);
 	if (err == 0)
 		send_reported(c, id, IPC_REASON_OK, sent, "");
 	else if (err == RLA_ENOENT)
@@ -49,13 +47,13 @@ report_send(struct client *c, uint64_t id, struct tenant *t,
 void
 dispatch_report(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct config_listener *l = c->port->config;
+	const struct config_listener *l = c->port->is.listener;
 	const struct config_tracker *tracker;
 	struct rules_caller caller;
-	struct pdu_sample sample;
+	struct pdu_report report = {.count = 1};
 	char text[RULES_TEXT_MAX];
 	struct ipc_report m;
-	struct tenant *t;
+	const struct config_tenant *t;
 
 	if (ipc_dec_report(r, &m) != 0) {
 		dispatch_bad_frame(
@@ -69,7 +67,7 @@ dispatch_report(struct client *c, const struct ipc_head *head, struct reader *r)
 		return;
 	}
 	tracker = config_tracker(
-	    c->dispatch->env.config, m.tracker.bytes, m.tracker.len);
+	    c->dispatch->env.setup->config, m.tracker.bytes, m.tracker.len);
 	if (tracker == NULL) {
 		message_format(text, sizeof(text), "unknown tracker \"%.*s\"",
 		    (int)m.tracker.len, (const char *)m.tracker.bytes);
@@ -80,22 +78,22 @@ dispatch_report(struct client *c, const struct ipc_head *head, struct reader *r)
 	    c, (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
 	t = dispatch_tenant(c->dispatch, m.tenant, text);
 	if (t == NULL ||
-	    rules_build_report(c->dispatch->env.rules, tenant_config(t),
-		tracker, &caller, m.latency_ms, &sample, text) != 0)
+	    rules_build_report(c->dispatch->env.setup->rules, t, tracker,
+		&caller, m.latency_ms, &report.samples[0], text) != 0)
 		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
 	else
-		report_send(c, head->id, t, &sample);
+		report_send(c, head->id, t, &report);
 }
 
 void
 dispatch_report_adhoc(
     struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct config_listener *l = c->port->config;
-	struct pdu_sample sample;
+	const struct config_listener *l = c->port->is.listener;
+	struct pdu_report report = {.count = 1};
 	char text[RULES_TEXT_MAX];
 	struct ipc_report_adhoc m;
-	struct tenant *t;
+	const struct config_tenant *t;
 
 	if (ipc_dec_report_adhoc(r, &m) != 0) {
 		dispatch_bad_frame(
@@ -108,9 +106,48 @@ dispatch_report_adhoc(
 		return;
 	}
 	t = dispatch_tenant(c->dispatch, m.tenant, text);
-	if (t == NULL || rules_build_report_adhoc(c->dispatch->env.rules,
-			     tenant_config(t), &m, &sample, text) != 0)
+	if (t == NULL || rules_build_report_adhoc(c->dispatch->env.setup->rules,
+			     t, &m, &report.samples[0], text) != 0)
 		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
 	else
-		report_send(c, head->id, t, &sample);
+		report_send(c, head->id, t, &report);
+}
+
+/* The work of a rule's check is done: a sample for each of its guards. */
+void
+dispatch_report_rule(
+    struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	const struct setup *setup = c->dispatch->env.setup;
+	const struct config_rule *rule;
+	struct rules_caller caller;
+	struct pdu_report report;
+	struct ipc_report_rule m;
+	char text[RULES_TEXT_MAX];
+	enum ipc_reason reason;
+
+	if (ipc_dec_report_rule(r, &m) != 0) {
+		dispatch_bad_frame(
+		    c, head->id, IPC_ERR_MALFORMED, "REPORT_RULE: malformed");
+		return;
+	}
+	rule = dispatch_rule(c, m.rule, &reason, text);
+	if (rule == NULL) {
+		send_reported(c, head->id, reason, 0, text);
+		return;
+	}
+	caller = dispatch_caller(
+	    c, (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
+	if (rules_build_report_rule(setup->rules, rule, &caller, m.latency_ms,
+		&report, text) != 0) {
+		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
+		return;
+	}
+	if (report.count == 0) {
+		send_reported(c, head->id, IPC_REASON_OK, 0, "");
+		return;
+	}
+	setup_counters(setup, rule)->reports++;
+	report_send(
+	    c, head->id, &setup->config->tenants[rule->tenant], &report);
 }

@@ -40,6 +40,7 @@ static const struct {
 	uint32_t per_chunk;
 } classes[REQUEST_CLASSES] = {{128, 64}, {1024, 16}, {IPC_MAX_FRAME, 4}};
 
+/* How many are in use, client_has_room() bounds. */
 void
 dispatch_slots_init(struct dispatch *d)
 {
@@ -48,7 +49,7 @@ dispatch_slots_init(struct dispatch *d)
 	for (i = 0; i < REQUEST_CLASSES; i++)
 		slab_init(&d->slots[i],
 		    sizeof(struct request) + classes[i].kept,
-		    classes[i].per_chunk, d->env.config->limits.max_inflight);
+		    classes[i].per_chunk, UINT32_MAX);
 }
 
 void
@@ -118,6 +119,7 @@ dispatch_request_free(struct request *r)
 	struct dispatch *d = r->client->dispatch;
 
 	request_unlink(r);
+	setup_unref(r->setup);
 	slab_put(&d->slots[r->slot_class], r);
 }
 
@@ -133,6 +135,7 @@ dispatch_request_new(const struct asking *a)
 	memset(r, 0, sizeof(*r));
 	r->rule = a->rule;
 	r->tenant = a->tenant;
+	r->listener = a->client->port->is.name;
 	r->tokens = a->base->tokens;
 	r->slot_class = slot_class;
 	r->kept_len = a->kept.len;
@@ -142,7 +145,22 @@ dispatch_request_new(const struct asking *a)
 		slab_put(&d->slots[slot_class], r);
 		return NULL;
 	}
+	r->setup = setup_ref(d->env.setup);
 	return r;
+}
+
+/* Of two setups when a reload was between them; then equal hashes are the
+ * same rules. */
+static bool
+same_rule(const struct asking *a, const struct request *r)
+{
+	const struct setup *now = a->client->dispatch->env.setup;
+
+	if (a->rule == NULL || r->rule == NULL)
+		return a->rule == r->rule;
+	return strcmp(a->rule->name, r->rule->name) == 0 &&
+	       memcmp(now->config->hash, r->setup->config->hash,
+		   CONFIG_HASH_LEN) == 0;
 }
 
 /* Do both ask for the same? An ad-hoc payload begins with the base, where
@@ -152,7 +170,7 @@ same_question(const struct asking *a, const struct request *r)
 {
 	size_t skip = a->rule != NULL ? 0 : IPC_CHECK_BASE_LEN;
 
-	return a->rule == r->rule && a->base->tokens == r->tokens &&
+	return same_rule(a, r) && a->base->tokens == r->tokens &&
 	       ((a->base->options ^ r->options) & IPC_OPT_KEY) == 0 &&
 	       a->kept.len == r->kept_len &&
 	       memcmp(a->kept.bytes + skip, r->kept + skip,
@@ -163,22 +181,24 @@ same_question(const struct asking *a, const struct request *r)
 static bool
 same_caller(const struct client *a, const struct client *b)
 {
-	return a->use == b->use && a->port == b->port &&
+	return a->here == b->here &&
 	       conn_peer(a->conn)->gid == conn_peer(b->conn)->gid;
 }
 
 bool
 dispatch_adopt(const struct asking *a, struct request *r)
 {
+	struct client *old = r->client;
 	int rc;
 
-	if (!dispatch_is_resend(a) || r->client == a->client ||
-	    !same_caller(a->client, r->client) || !same_question(a, r))
+	if (!dispatch_is_resend(a) || old == a->client ||
+	    !same_caller(a->client, old) || !same_question(a, r))
 		return false;
 	request_unlink(r);
 	rc = request_link(r, a);
 	assert(rc == 0); /* the table has held it: there is room */
 	(void)rc;
+	dispatch_leave_done(old);
 	return true;
 }
 

@@ -12,6 +12,7 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/heap.c daemon/core/heap.h \
 	daemon/core/histogram.c daemon/core/histogram.h \
 	daemon/core/members.c daemon/core/members.h \
+	daemon/core/pace.c daemon/core/pace.h \
 	daemon/core/peer.c daemon/core/peer.h \
 	daemon/core/policy.c daemon/core/policy.h \
 	daemon/core/policy_op.c \
@@ -25,6 +26,7 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/bufs.c daemon/io/bufs.h \
 	daemon/io/conn.c daemon/io/conn.h \
 	daemon/io/conninput.c daemon/io/conninput.h \
+	daemon/io/connline.c daemon/io/connline.h \
 	daemon/io/connoutput.c daemon/io/connoutput.h \
 	daemon/io/connpool.c daemon/io/connpool.h \
 	daemon/io/dns.c daemon/io/dns.h \
@@ -40,7 +42,8 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/udp.c daemon/io/udp.h \
 	daemon/io/udp_private.h \
 	daemon/io/udp_receive.c \
-	daemon/io/udp_send.c
+	daemon/io/udp_send.c \
+	daemon/io/watch.c daemon/io/watch.h
 daemon_io_libio_a_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(LDNS_CFLAGS)
 
 daemon_libdaemon_a_SOURCES = \
@@ -49,6 +52,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/clock.c daemon/clock.h \
 	daemon/config.c daemon/config.h \
 	daemon/config_env.c \
+	daemon/config_equal.c \
 	daemon/config_hash.c daemon/config_hash.h \
 	daemon/config_key.c daemon/config_key.h \
 	daemon/config_listener.c \
@@ -68,23 +72,29 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/diagnosis_words.c \
 	daemon/discovery.c daemon/discovery.h \
 	daemon/discovery_host.c daemon/discovery_host.h \
+	daemon/discovery_log.c daemon/discovery_log.h \
 	daemon/discovery_pace.c daemon/discovery_pace.h \
 	daemon/discovery_round.c daemon/discovery_round.h \
 	daemon/dispatch.c daemon/dispatch.h \
 	daemon/dispatch_answer.c \
 	daemon/dispatch_check.c \
 	daemon/dispatch_life.c \
+	daemon/dispatch_port.c \
 	daemon/dispatch_private.h \
 	daemon/dispatch_report.c \
 	daemon/dispatch_request.c \
 	daemon/log.c daemon/log.h \
 	daemon/message.c daemon/message.h \
+	daemon/reload.c daemon/reload.h \
 	daemon/rules.c daemon/rules.h \
 	daemon/rules_adhoc.c \
 	daemon/rules_block.c daemon/rules_block.h \
 	daemon/rules_compile.c daemon/rules_compile.h \
+	daemon/setup.c daemon/setup.h \
 	daemon/status.c daemon/status.h \
+	daemon/status_json.c daemon/status_json.h \
 	daemon/status_policy.c \
+	daemon/status_rules.c daemon/status_rules.h \
 	daemon/status_servers.c \
 	daemon/template.c daemon/template.h \
 	daemon/tenant.c daemon/tenant.h \

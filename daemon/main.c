@@ -16,6 +16,7 @@
 
 #include "daemon/agent.h"
 #include "daemon/log.h"
+#include "daemon/reload.h"
 
 #define DEFAULT_FILE RLA_SYSCONFDIR "/rl-agent/rl-agent.json"
 
@@ -98,22 +99,6 @@ config_open(const struct options *o, char err[CONFIG_ERR_MAX])
 	return NULL;
 }
 
-static enum log_level
-level_of(enum config_level level)
-{
-	switch (level) {
-	case LEVEL_ERROR:
-		return LOG_LEVEL_ERROR;
-	case LEVEL_WARNING:
-		return LOG_LEVEL_WARNING;
-	case LEVEL_INFO:
-		return LOG_LEVEL_INFO;
-	case LEVEL_DEBUG:
-		return LOG_LEVEL_DEBUG;
-	}
-	return LOG_LEVEL_INFO;
-}
-
 /* Were one of them closed, a socket would get its number, and our log. */
 static void
 open_standard_files(void)
@@ -166,6 +151,7 @@ run(struct config *config)
 {
 	char err[AGENT_ERR_MAX];
 	struct agent *agent;
+	struct reload *reload;
 	int rc;
 
 	agent = agent_new(config, err);
@@ -174,8 +160,15 @@ run(struct config *config)
 		config_unref(config);
 		return EXIT_FAILURE;
 	}
+	reload = reload_new(agent);
+	if (reload == NULL) {
+		log_error("start", "error=\"out of memory\"");
+		agent_free(agent);
+		return EXIT_FAILURE;
+	}
 	rc = agent_run(agent);
 	hold_signals(); /* a second one must not make a failure of the end */
+	reload_free(reload);
 	agent_free(agent);
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -187,7 +180,6 @@ main(int argc, char **argv)
 	char err[CONFIG_ERR_MAX];
 	struct options options;
 	struct config *config;
-	size_t i;
 
 	open_standard_files();
 	if (argc > 0)
@@ -195,14 +187,13 @@ main(int argc, char **argv)
 	options_parse(&options, argc, argv);
 	protect_memory();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN); /* until it means to load again */
 	config = config_open(&options, err);
 	if (config == NULL) {
 		fprintf(stderr, "rl-agent: %s\n", err);
 		return EX_CONFIG;
 	}
-	log_set_level(level_of(config->level));
-	for (i = 0; i < config->warning_count; i++)
-		log_warning("config", "%s", config->warnings[i]);
+	agent_apply_log(config);
 	if (options.test) {
 		printf("%s: ok\n", config->source);
 		config_unref(config);

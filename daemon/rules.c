@@ -124,14 +124,18 @@ identify_tracker(const struct rules *rules, enum profile profile, size_t index,
 }
 
 static int
-identify_bucket(const struct rules *rules, const struct compiled_bucket *b,
-    struct pdu_resource *r, const struct ipc_str *name,
+identify_bucket(const struct rules *rules, const struct config_rule *rule,
+    size_t i, const struct ipc_str *name, uint8_t id[ID_LEN],
     char text[RULES_TEXT_MAX])
 {
+	const struct config_resource *r = &rule->resources[i];
+	const size_t first = rules->list[rule - rules->config->rules].first;
+	const struct compiled_bucket *b = &rules->buckets[first + i];
+
 	if (!b->fixed)
 		return rules_bucket_id(
-		    rules->hash, r->window_ms, r->limit, name, r->id, text);
-	memcpy(r->id, b->id, ID_LEN);
+		    rules->hash, r->window_ms, r->limit, name, id, text);
+	memcpy(id, b->id, ID_LEN);
 	return 0;
 }
 
@@ -142,8 +146,6 @@ rules_build(struct rules *rules, const struct config_rule *rule,
 {
 	const struct config *c = rules->config;
 	const enum profile profile = c->tenants[rule->tenant].profile;
-	const struct compiled_bucket *buckets =
-	    &rules->buckets[rules->list[rule - c->rules].first];
 	int rc = check_rule(rules, rule, tokens, text);
 
 	if (rc == 0)
@@ -152,8 +154,8 @@ rules_build(struct rules *rules, const struct config_rule *rule,
 		rc = identify_tracker(rules, profile, rule->guards[i].tracker,
 		    &out->guard_names[i], out->rate.guards[i].id, text);
 	for (size_t i = 0; i < rule->resource_count && rc == 0; i++)
-		rc = identify_bucket(rules, &buckets[i],
-		    &out->rate.resources[i], &out->resource_names[i], text);
+		rc = identify_bucket(rules, rule, i, &out->resource_names[i],
+		    out->rate.resources[i].id, text);
 	return rc;
 }
 
@@ -166,39 +168,115 @@ rules_names(struct rules *rules, const struct config_rule *rule,
 }
 
 int
+rules_show_guard(struct rules *rules, const struct config_rule *rule, size_t i,
+    const struct rules_caller *caller, struct rules_shown *out)
+{
+	const struct config *c = rules->config;
+	const size_t tracker = rule->guards[i].tracker;
+	int rc = rules_expand("tracker", c->trackers[tracker].name, caller,
+	    out->room, &out->name, NULL);
+
+	if (rc == 0)
+		rc = identify_tracker(rules, c->tenants[rule->tenant].profile,
+		    tracker, &out->name, out->id, NULL);
+	return rc;
+}
+
+int
+rules_show_resource(struct rules *rules, const struct config_rule *rule,
+    size_t i, const struct rules_caller *caller, struct rules_shown *out)
+{
+	int rc = rules_expand("bucket", rule->resources[i].bucket, caller,
+	    out->room, &out->name, NULL);
+
+	if (rc == 0)
+		rc = identify_bucket(rules, rule, i, &out->name, out->id, NULL);
+	return rc;
+}
+
+/* A sample for a configured tracker, whose buffer the key allows. */
+static int
+fill_sample(const struct rules *rules, enum profile profile, size_t index,
+    const struct rules_caller *caller, uint32_t latency_ms,
+    struct pdu_sample *out, char text[RULES_TEXT_MAX])
+{
+	uint8_t room[CONFIG_NAME_MAX];
+	struct ipc_str name;
+	int rc = rules_expand("tracker", rules->config->trackers[index].name,
+	    caller, room, &name, text);
+
+	if (rc != 0)
+		return rc;
+	rules_put_sample(out, &rules->trackers[index].is, latency_ms);
+	return identify_tracker(rules, profile, index, &name, out->id, text);
+}
+
+int
 rules_build_report(struct rules *rules, const struct config_tenant *tenant,
     const struct config_tracker *tracker, const struct rules_caller *caller,
     uint32_t latency_ms, struct pdu_sample *out, char text[RULES_TEXT_MAX])
 {
-	const size_t index = (size_t)(tracker - rules->config->trackers);
-	uint8_t room[CONFIG_NAME_MAX];
-	struct ipc_str name;
-	int rc;
-
 	if (!config_allows_buffer(tenant, tracker->buffer_size))
 		return rules_fail(RLA_EQUOTA, text,
 		    "tracker \"%s\": its buffer_size of %u is over the key's "
 		    "limit of %u",
 		    tracker->name, tracker->buffer_size,
 		    tenant->cred.quotas.latency_buffer);
-	rc = rules_expand("tracker", tracker->name, caller, room, &name, text);
-	if (rc != 0)
-		return rc;
-	rules_put_sample(out, &rules->trackers[index].is, latency_ms);
-	return identify_tracker(
-	    rules, tenant->profile, index, &name, out->id, text);
+	return fill_sample(rules, tenant->profile,
+	    (size_t)(tracker - rules->config->trackers), caller, latency_ms,
+	    out, text);
+}
+
+static bool
+has_sample(const struct pdu_report *report, const uint8_t id[ID_LEN])
+{
+	for (size_t i = 0; i < report->count; i++) {
+		if (memcmp(report->samples[i].id, id, ID_LEN) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A rule whose guards all have a sample in a report. */
+_Static_assert(PDU_MAX_GUARDS <= PDU_MAX_REPORTS, "samples");
+
+int
+rules_build_report_rule(struct rules *rules, const struct config_rule *rule,
+    const struct rules_caller *caller, uint32_t latency_ms,
+    struct pdu_report *out, char text[RULES_TEXT_MAX])
+{
+	const struct config *c = rules->config;
+	const struct config_tenant *tenant = &c->tenants[rule->tenant];
+	int rc = rules_check_size(rules->list[rule - c->rules].size, text);
+
+	out->count = 0;
+	for (size_t i = 0; i < rule->guard_count && rc == 0; i++) {
+		const size_t index = rule->guards[i].tracker;
+		struct pdu_sample *sample = &out->samples[out->count];
+
+		rc = check_guard(tenant, &c->trackers[index], i, text);
+		if (rc == 0)
+			rc = fill_sample(rules, tenant->profile, index, caller,
+			    latency_ms, sample, text);
+		if (rc == 0 && !has_sample(out, sample->id))
+			out->count++;
+	}
+	return rc;
 }
 
 uint32_t
-rules_retry_after_ms(uint32_t window_ms, uint32_t limit, uint32_t deficit)
+rules_retry_after_ms(uint32_t window_ms, uint32_t limit, uint32_t tokens,
+    uint32_t actual_rate, uint32_t deficit)
 {
-	uint64_t ms;
+	const uint64_t wanted = (uint64_t)actual_rate + tokens;
+	uint64_t missing = deficit;
 
-	if (deficit == 0)
+	if (deficit == 0 || limit == 0 || tokens > limit)
 		return 0;
-	if (limit == 0)
-		return UINT32_MAX;
-	/* Below 2^64: (2^32 - 1)^2 + 2^32 - 2. */
-	ms = ((uint64_t)deficit * window_ms + limit - 1) / limit;
-	return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+	if (wanted > limit && wanted - limit > missing)
+		missing = wanted - limit;
+	if (missing >= limit)
+		return window_ms;
+	/* Below 2^64: both are below 2^32. */
+	return (uint32_t)((missing * window_ms + limit - 1) / limit);
 }

@@ -74,19 +74,42 @@ int rules_names(struct rules *rules, const struct config_rule *rule,
 void rules_names_adhoc(
     const struct ipc_check_adhoc *check, struct rules_request *out);
 
+/* What one block of a rule is called for a caller. */
+struct rules_shown {
+	struct ipc_str name; /* borrows room */
+	uint8_t id[ID_LEN];
+	uint8_t room[CONFIG_NAME_MAX];
+};
+
+/* Of guard or resource i, whatever else may keep the rule from being sent. 0,
+ * RLA_EINVAL (the name cannot be filled in) or RLA_ECRYPTO. */
+int rules_show_guard(struct rules *rules, const struct config_rule *rule,
+    size_t i, const struct rules_caller *caller, struct rules_shown *out);
+int rules_show_resource(struct rules *rules, const struct config_rule *rule,
+    size_t i, const struct rules_caller *caller, struct rules_shown *out);
+
 /* A latency sample for a configured or an ad-hoc tracker. */
 int rules_build_report(struct rules *rules, const struct config_tenant *tenant,
     const struct config_tracker *tracker, const struct rules_caller *caller,
     uint32_t latency_ms, struct pdu_sample *out, char text[RULES_TEXT_MAX]);
+/* One sample for each tracker that a guard of the rule watches; none without
+ * guards. Refused like a check: RLA_EINVAL, RLA_EQUOTA, RLA_ETOOBIG. */
+int rules_build_report_rule(struct rules *rules, const struct config_rule *rule,
+    const struct rules_caller *caller, uint32_t latency_ms,
+    struct pdu_report *out, char text[RULES_TEXT_MAX]);
 int rules_build_report_adhoc(struct rules *rules,
     const struct config_tenant *tenant, const struct ipc_report_adhoc *report,
     struct pdu_sample *out, char text[RULES_TEXT_MAX]);
 
 /*
- * How long until a denied resource could be granted, in ms: an estimate from
- * continuous refill, deficit tokens at limit per window. 0 for no deficit.
+ * How long until a resource that was refused could be granted, in ms: an
+ * estimate. Missing is the deficit, or what the tokens are over the limit
+ * together with the rate in the window now, whichever is more; it comes back
+ * at limit tokens a window. At most a window, after which any kind of window
+ * without traffic is empty. 0 when it was not refused, or never can be granted:
+ * more tokens than the limit.
  */
-uint32_t rules_retry_after_ms(
-    uint32_t window_ms, uint32_t limit, uint32_t deficit);
+uint32_t rules_retry_after_ms(uint32_t window_ms, uint32_t limit,
+    uint32_t tokens, uint32_t actual_rate, uint32_t deficit);
 
 #endif

@@ -1,7 +1,6 @@
 /* Builds the JSON documents from what the agent's parts tell of themselves. */
 #include "daemon/status.h"
 
-#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,21 +11,7 @@
 #include "daemon/log.h"
 #include "daemon/io/udp.h"
 #include "daemon/message.h"
-
-/* Every row of a table of counters. */
-static json_t *
-counters_json(const struct counter_row *rows, const void *counters)
-{
-	json_t *out = json_object();
-	uint64_t v;
-
-	for (; rows->name != NULL; rows++) {
-		memcpy(&v, (const char *)counters + rows->offset, sizeof(v));
-		json_object_set_new(
-		    out, rows->name, json_integer((json_int_t)v));
-	}
-	return out;
-}
+#include "daemon/status_json.h"
 
 /* The path of a file may be any bytes; JSON is UTF-8. */
 static json_t *
@@ -39,24 +24,6 @@ text_json(const char *text)
 		return json;
 	message_format(shown, sizeof(shown), "%s", text);
 	return json_string(shown);
-}
-
-/* 64-bit identifiers are strings: many JSON readers know doubles only. */
-static json_t *
-u64_string(uint64_t v)
-{
-	return json_sprintf("%" PRIu64, v);
-}
-
-static json_t *
-bytes_json(const uint8_t *bytes, size_t len)
-{
-	char text[2 * CONFIG_HASH_LEN + 1] = "";
-	size_t i;
-
-	for (i = 0; i < len && i < CONFIG_HASH_LEN; i++)
-		sprintf(text + 2 * i, "%02x", bytes[i]);
-	return json_string(text);
 }
 
 static json_t *
@@ -167,7 +134,7 @@ tenant_json(const struct tenant *t)
 	    "{s:s, s:s, s:o, s:s, s:s, s:b, s:I, s:I, s:I, s:s?, s:o, s:o, "
 	    "s:o, s:o, s:o}",
 	    "name", c->name, "diagnosis", status_diagnosis(t), "key_id",
-	    u64_string(c->cred.key_id), "auth",
+	    status_json_u64(c->cred.key_id), "auth",
 	    credential_auth_name(c->cred.auth), "profile",
 	    c->profile == PROFILE_V1 ? "v1" : "v2", "ready", tenant_ready(t),
 	    "servers", (json_int_t)tenant_members(t)->count, "inflight",
@@ -175,38 +142,53 @@ tenant_json(const struct tenant *t)
 	    (json_int_t)c->plan.ttl_ms, "dns_name",
 	    c->server_count > 0 ? NULL : c->dns.name, "discovery",
 	    discovery_json(tenant_discovery(t)), "transport", transport_json(t),
-	    "counters", counters_json(tenant_counter_rows, tenant_counters(t)),
+	    "counters",
+	    status_json_counters(tenant_counter_rows, tenant_counters(t)),
 	    "udp4", family_json(tenant_transport(t), 4), "udp6",
 	    family_json(tenant_transport(t), 6));
 }
 
-static char *
-dump(json_t *json)
+/* What became of the last load, and of the setups before this one. */
+static json_t *
+reload_json(const struct agent *a)
 {
-	char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
+	const struct agent_loading *l = &a->loading;
+	const struct setup *s;
+	json_int_t ending = 0;
 
-	json_decref(json);
-	return text;
+	for (s = a->retired; s != NULL; s = s->next)
+		ending++;
+	return json_pack("{s:o, s:I, s:I, s:b, s:I}", "error",
+	    l->error[0] != '\0' ? text_json(l->error) : json_null(), "failures",
+	    (json_int_t)l->failures, "in_force_ms",
+	    (json_int_t)((loop_now() - l->at) / 1000), "watching", l->watching,
+	    "ending", ending);
 }
 
 char *
 status_document(const struct agent *a)
 {
+	const struct config *c = a->setup->config;
 	json_t *tenants = json_array();
 	size_t i;
 
-	for (i = 0; i < a->config->tenant_count; i++)
-		json_array_append_new(tenants, tenant_json(a->tenants[i]));
-	return dump(json_pack(
-	    "{s:s, s:b, s:b, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o, s:o}",
+	for (i = 0; i < a->setup->config->tenant_count; i++)
+		json_array_append_new(
+		    tenants, tenant_json(a->setup->tenants[i]));
+	return status_json_dump(json_pack(
+	    "{s:s, s:b, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, "
+	    "s:o}",
 	    "version", PACKAGE_VERSION, "ready", dispatch_is_ready(a->dispatch),
 	    "draining", a->draining, "uptime_ms",
 	    (json_int_t)((loop_now() - a->started) / 1000), "generation",
-	    (json_int_t)a->generation, "config_hash",
-	    bytes_json(a->config->hash, CONFIG_HASH_LEN), "config",
-	    text_json(a->config->source), "inflight",
-	    (json_int_t)dispatch_inflight(a->dispatch), "log_dropped",
-	    (json_int_t)log_dropped(), "listeners", listeners_json(a->dispatch),
-	    "tenants", tenants, "counters",
-	    counters_json(agent_counter_rows, dispatch_counters(a->dispatch))));
+	    (json_int_t)a->setup->generation, "config_hash",
+	    status_json_bytes(c->hash, CONFIG_HASH_LEN), "file_hash",
+	    c->from_file ? status_json_bytes(c->file_hash, CONFIG_HASH_LEN)
+			 : json_null(),
+	    "config", text_json(c->source), "reload", reload_json(a),
+	    "inflight", (json_int_t)dispatch_inflight(a->dispatch),
+	    "log_dropped", (json_int_t)log_dropped(), "listeners",
+	    listeners_json(a->dispatch), "tenants", tenants, "counters",
+	    status_json_counters(
+		agent_counter_rows, dispatch_counters(a->dispatch))));
 }

@@ -4,43 +4,7 @@
  */
 #include "daemon/status.h"
 
-#include <jansson.h>
-
-static json_t *
-growing_json(const struct schedule *s, const char *kind, const char *growth)
-{
-	return json_pack("{s:{s:I, s:I, s:I}}", kind, "initial",
-	    (json_int_t)s->initial, growth, (json_int_t)s->growth, "max",
-	    (json_int_t)s->max);
-}
-
-static json_t *
-schedule_json(const struct schedule *s)
-{
-	switch (s->kind) {
-	case SCHEDULE_FIXED:
-		return json_pack("{s:I}", "fixed", (json_int_t)s->initial);
-	case SCHEDULE_LINEAR:
-		return growing_json(s, "linear", "step");
-	case SCHEDULE_EXPONENTIAL:
-		return growing_json(s, "exponential", "factor");
-	}
-	return NULL;
-}
-
-static json_t *
-policy_json(const struct policy *p)
-{
-	return json_pack("{s:I, s:I, s:o, s:o, s:I, s:I, s:b, s:I}", "unit_ms",
-	    (json_int_t)p->unit_ms, "replay_count", (json_int_t)p->replay_count,
-	    "replay_gap", schedule_json(&p->gap), "preference",
-	    p->first_round ? json_string("first-round")
-			   : schedule_json(&p->preference),
-	    "final_receive_units", (json_int_t)p->final_units,
-	    "final_preference_units", (json_int_t)p->final_preference_units,
-	    "completion_delivery", p->completion_delivery, "suspect_after",
-	    (json_int_t)p->suspect_after);
-}
+#include "daemon/status_json.h"
 
 /* Every deadline of a plan is a whole number of units, and so of ms. */
 static json_int_t
@@ -106,23 +70,19 @@ tenant_json(const struct tenant *t)
 
 	return json_pack("{s:s, s:o, s:o, s:I, s:o, s:s, s:o, s:o}", "name",
 	    c->name, "servers", servers_json(t), "policy",
-	    policy_json(&c->policy), "horizon_ms", ms(c->plan.horizon_us),
-	    "dedup_limit_ms", limit_json(&c->cred), "key_format",
-	    c->cred.format == KEY_FORMAT_1 ? "1" : "unversioned", "rounds",
-	    rounds_json(&c->plan), "final", final_json(&c->plan));
+	    status_json_policy(&c->policy), "horizon_ms",
+	    ms(c->plan.horizon_us), "dedup_limit_ms", limit_json(&c->cred),
+	    "key_format", c->cred.format == KEY_FORMAT_1 ? "1" : "unversioned",
+	    "rounds", rounds_json(&c->plan), "final", final_json(&c->plan));
 }
 
 char *
 status_policy(const struct agent *a)
 {
 	json_t *tenants = json_array();
-	json_t *root;
-	char *text;
 
-	for (size_t i = 0; i < a->config->tenant_count; i++)
-		json_array_append_new(tenants, tenant_json(a->tenants[i]));
-	root = json_pack("{s:o}", "tenants", tenants);
-	text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
-	json_decref(root);
-	return text;
+	for (size_t i = 0; i < a->setup->config->tenant_count; i++)
+		json_array_append_new(
+		    tenants, tenant_json(a->setup->tenants[i]));
+	return status_json_dump(json_pack("{s:o}", "tenants", tenants));
 }

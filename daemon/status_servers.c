@@ -252,14 +252,15 @@ status_servers(const struct agent *a)
 	char *text;
 
 	clock_read(&scene.clock);
-	for (size_t i = 0; i < a->config->tenant_count; i++) {
-		facts = facts_of(a->tenants[i], &scene);
-		m = tenant_members(a->tenants[i]);
+	for (size_t i = 0; i < a->setup->config->tenant_count; i++) {
+		facts = facts_of(a->setup->tenants[i], &scene);
+		m = tenant_members(a->setup->tenants[i]);
 		for (uint32_t k = 0; k < m->count; k++)
-			json_array_append_new(servers,
-			    server_json(&facts, a->tenants[i], &m->list[k], k));
+			json_array_append_new(
+			    servers, server_json(&facts, a->setup->tenants[i],
+					 &m->list[k], k));
 		json_array_append_new(
-		    tenants, tenant_json(&facts, a->tenants[i]));
+		    tenants, tenant_json(&facts, a->setup->tenants[i]));
 	}
 	root = json_pack("{s:o, s:o}", "servers", servers, "tenants", tenants);
 	text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;

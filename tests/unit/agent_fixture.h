@@ -95,14 +95,14 @@ struct shape {
 	const char *listener;
 	const char *listeners;
 	const char *limits;
+	const char *sections; /* after these, each with a comma before it */
 };
 
-static inline struct config *
-make_config(const struct shape *s)
+/* The text of a configuration; the next call overwrites it. */
+static inline const char *
+config_text(const struct shape *s)
 {
 	static char text[64 * 1024], tenants[16 * 1024], more[4096];
-	char err[CONFIG_ERR_MAX] = "";
-	struct config *config;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -118,11 +118,21 @@ make_config(const struct shape *s)
 	    "\"of-{key}\":{}},"
 	    "\"rules\":{%s},"
 	    "\"listeners\":{\"main\":{\"path\":\"%s\"%s}%s},"
-	    "\"limits\":{%s}}",
+	    "\"limits\":{%s}%s}",
 	    tenants, s->rules != NULL ? s->rules : RULES, main_path,
 	    s->listener != NULL ? s->listener : "", more,
-	    s->limits != NULL ? s->limits : "");
-	config = config_parse(text, strlen(text), "t.json", err);
+	    s->limits != NULL ? s->limits : "",
+	    s->sections != NULL ? s->sections : "");
+	return text;
+}
+
+static inline struct config *
+make_config(const struct shape *s)
+{
+	const char *text = config_text(s);
+	char err[CONFIG_ERR_MAX] = "";
+	struct config *config = config_parse(text, strlen(text), "t.json", err);
+
 	ck_assert_msg(config != NULL, "%s", err);
 	return config;
 }

@@ -5,8 +5,12 @@
 #include "daemon/dispatch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "daemon/core/pace.h"
 #include "tests/unit/agent_fixture.h"
 
 static struct ipc_peer a, b, c;
@@ -201,7 +205,104 @@ START_TEST(checks_of_the_agent)
 }
 END_TEST
 
-/* Cancelled before their datagrams left: until then they are not gone. */
+/* Connects as another user and asks for so much; until it is killed. */
+static pid_t
+another_user(unsigned int checks)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid != 0)
+		return pid;
+	if (setgid(65534) != 0 || setuid(65534) != 0)
+		_exit(1);
+	peer_open(&b, main_path);
+	peer_hello(&b);
+	for (uint32_t i = 1; i <= checks; i++)
+		check(&b, i, 1000 + i, "plain");
+	for (;;)
+		pause();
+}
+
+/* Alone a user may fill a listener; beside others it leaves a quarter. */
+START_TEST(a_user_leaves_room_for_the_others)
+{
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return; /* cannot be another user */
+	start_agent(&(struct shape){
+	    .listener = ",\"mode\":\"0666\",\"max_inflight\":8"});
+	ck_assert_int_eq(chmod(folder, 0755), 0);
+	pid = another_user(20);
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 8);
+	TURN_UNTIL(counters()->failed_overloaded == 12);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 0);
+	join(&a, main_path);
+	pid = another_user(20);
+	TURN_UNTIL(counters()->failed_overloaded == 12 + 14);
+	ck_assert_uint_eq(dispatch_inflight(agent->dispatch), 6);
+	for (uint32_t i = 1; i <= 3; i++)
+		check(&a, i, i, "plain");
+	expect_failed(&a, 3, false, IPC_REASON_OVERLOADED);
+	ck_assert_uint_eq(dispatch_inflight(agent->dispatch), 8);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	stop_agent();
+}
+END_TEST
+
+/*
+ * Beside one who asks, too, a user is held to its window as soon as answers
+ * tell of one, and goes on as they come; alone it has what it wants.
+ */
+START_TEST(a_greedy_user_is_held_beside_others)
+{
+	enum { GREED = 250 };
+	int64_t answered;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return; /* cannot be another user */
+	for (unsigned int beside = 0; beside < 2; beside++) {
+		start_agent(&(struct shape){.listener = ",\"mode\":\"0666\""});
+		ck_assert_int_eq(chmod(folder, 0755), 0);
+		join(&a, main_path);
+		if (beside > 0) {
+			check(&a, 1, 1, "plain");
+			take(0);
+			fake_server_allow(&server[0], &q);
+			next(&a);
+		}
+		pid = another_user(GREED);
+		take(0);
+		fake_server_allow(&server[0], &q);
+		TURN_UNTIL(counters()->allowed == 1 + beside);
+		answered = loop_now();
+		for (int i = 0; i < 200; i++)
+			loop_turn(agent->loop);
+		if (beside > 0)
+			ck_assert_uint_lt(
+			    dispatch_inflight(agent->dispatch), GREED - 1);
+		/* Later the answer would be forgotten, and nobody held. */
+		while (beside == 0 &&
+		       dispatch_inflight(agent->dispatch) < GREED - 1) {
+			loop_turn(agent->loop);
+			ck_assert_int_lt(loop_now(), answered + PACE_FRESH_US);
+		}
+		TURN_UNTIL((fake_server_take(&server[0], &q)
+				? fake_server_allow(&server[0], &q)
+				: (void)0,
+		    counters()->allowed == GREED + beside));
+		ck_assert_int_eq(kill(pid, SIGKILL), 0);
+		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+		stop_agent();
+	}
+}
+END_TEST
+
 /* Even with their datagrams still queued, and while answers may come. */
 START_TEST(cancelled_checks_make_room)
 {
@@ -298,6 +399,8 @@ main(void)
 	tcase_add_test(tc, checks_of_a_listener);
 	tcase_add_test(tc, checks_of_a_uid);
 	tcase_add_test(tc, checks_of_the_agent);
+	tcase_add_test(tc, a_user_leaves_room_for_the_others);
+	tcase_add_test(tc, a_greedy_user_is_held_beside_others);
 	tcase_add_test(tc, cancelled_checks_make_room);
 	tcase_add_test(tc, a_full_listener_leaves_another_alone);
 	tcase_add_test(tc, unread_answers_end_the_connection);

@@ -95,6 +95,37 @@ START_TEST(failed)
 	decision_failed(&d, reason, FAILURE_CLOSED, "");
 	expect(IPC_FAILED, false, IPC_SOURCE_POLICY, reason);
 	ck_assert_uint_eq(d.text.len, 0);
+	dirty();
+	decision_failed(&d, reason, FAILURE_LOCAL, "");
+	expect(IPC_FAILED, policy, IPC_SOURCE_POLICY, reason);
+}
+END_TEST
+
+/* What the failure policy would refuse; never what is wrong. */
+START_TEST(a_rule_that_watches_a_failure)
+{
+	const enum ipc_reason reason = reasons[_i].reason;
+	const bool policy = reasons[_i].policy;
+
+	decision_failed(&d, reason, FAILURE_CLOSED, "why");
+	decision_watch_only(&d);
+	expect(IPC_FAILED, policy,
+	    policy ? IPC_SOURCE_SHADOW : IPC_SOURCE_POLICY, reason);
+	ck_assert(is(&d.text, "why"));
+	decision_failed(&d, reason, FAILURE_OPEN, "");
+	decision_watch_only(&d);
+	expect(IPC_FAILED, policy, IPC_SOURCE_POLICY, reason);
+}
+END_TEST
+
+START_TEST(a_rule_that_watches_nothing_refused)
+{
+	decision_empty(&d);
+	decision_watch_only(&d);
+	expect(IPC_ALLOWED, true, IPC_SOURCE_EMPTY, IPC_REASON_OK);
+	decision_cancelled(&d);
+	decision_watch_only(&d);
+	expect(IPC_CANCELLED, false, IPC_SOURCE_POLICY, IPC_REASON_CANCELLED);
 }
 END_TEST
 
@@ -156,7 +187,7 @@ make_result(void)
 		    .limit = 10,
 		    .tokens = (uint16_t)(i + 1),
 		};
-		resources[i] = (struct tenant_block){.first = 40 + i};
+		resources[i] = (struct tenant_block){.first = 4 + i};
 	}
 	res.end = POLICY_SELECTED;
 	res.round = 3;
@@ -209,6 +240,8 @@ START_TEST(denied)
 	    /* The first is named, the largest is waited for. */
 	    {{1, 1, 1}, {0, 0}, IPC_REASON_RESOURCE, "minute", 300},
 	    {{9, 1, 0}, {0, 0}, IPC_REASON_RESOURCE, "minute", 900},
+	    /* After a window without traffic all is there. */
+	    {{11, 1, 0}, {0, 0}, IPC_REASON_RESOURCE, "minute", 1000},
 	    {{0, 3, 0}, {500, 500}, IPC_REASON_RESOURCE_GUARD, "hour", 600},
 	    {{0, 0, 0}, {100, 0}, IPC_REASON_GUARD, "db", 0},
 	    {{0, 0, 0}, {99, 200}, IPC_REASON_GUARD, "disk", 0},
@@ -238,12 +271,25 @@ START_TEST(denied)
 }
 END_TEST
 
+/* The rate in the window says more than the deficit. */
+START_TEST(the_wait_is_for_the_rate_too)
+{
+	make_result();
+	resources[1].first = 12; /* with 2 tokens 4 over the limit of 10 */
+	resources[1].second = 1;
+	res.resources_pass = false;
+	selected(false);
+	ck_assert_uint_eq(d.retry_after_ms, 800);
+}
+END_TEST
+
 START_TEST(the_wait_does_not_overflow)
 {
 	make_result();
 	names.rate.resources[1].window_ms = UINT32_MAX;
 	names.rate.resources[1].limit = 1;
 	names.rate.resources[1].tokens = 1;
+	resources[1].first = UINT32_MAX;
 	resources[1].second = 65535;
 	res.resources_pass = false;
 	selected(false);
@@ -287,7 +333,7 @@ START_TEST(detail)
 		ck_assert_uint_eq(d.resources[i].window_ms, 1000 * (i + 1));
 		ck_assert_uint_eq(d.resources[i].limit, 10);
 		ck_assert_uint_eq(d.resources[i].tokens, i + 1);
-		ck_assert_uint_eq(d.resources[i].actual_rate, 40 + i);
+		ck_assert_uint_eq(d.resources[i].actual_rate, 4 + i);
 		ck_assert_uint_eq(d.resources[i].deficit, i == 2 ? 7 : 0);
 	}
 	ck_assert(is(&d.resources[2].name, "day"));
@@ -328,12 +374,15 @@ main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, failed, 0, REASONS);
+	tcase_add_loop_test(tc, a_rule_that_watches_a_failure, 0, REASONS);
+	tcase_add_test(tc, a_rule_that_watches_nothing_refused);
 	tcase_add_test(tc, no_reason_after_the_last);
 	tcase_add_test(tc, a_long_text_fits_the_message);
 	tcase_add_test(tc, empty);
 	tcase_add_test(tc, cancelled_never_permits);
 	tcase_add_test(tc, allowed);
 	tcase_add_test(tc, denied);
+	tcase_add_test(tc, the_wait_is_for_the_rate_too);
 	tcase_add_test(tc, the_wait_does_not_overflow);
 	tcase_add_test(tc, more_than_the_limit);
 	tcase_add_test(tc, detail);

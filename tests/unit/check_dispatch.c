@@ -14,7 +14,7 @@ static struct ipc_peer a, b;
 static struct tenant *
 slow(void)
 {
-	return agent->tenants[1]; /* sorted by name */
+	return agent->setup->tenants[1]; /* sorted by name */
 }
 
 START_TEST(welcome)
@@ -31,7 +31,7 @@ START_TEST(welcome)
 	ck_assert_uint_eq(reader_u32(&r), 77);
 	ck_assert_uint_eq(reader_u32(&r), 31000); /* H of "slow", 1 s more */
 	ck_assert_mem_eq(
-	    reader_bytes(&r, 16), agent->config->hash, CONFIG_HASH_LEN);
+	    reader_bytes(&r, 16), agent->setup->config->hash, CONFIG_HASH_LEN);
 	ck_assert_uint_eq(reader_u64(&r), 1);
 	ck_assert_uint_eq(reader_u16(&r), strlen(PACKAGE_STRING));
 	ck_assert_uint_eq(reader_left(&r), strlen(PACKAGE_STRING));
@@ -164,7 +164,7 @@ END_TEST
 
 START_TEST(types)
 {
-	static const uint16_t bad[] = {0, 2, 0x13, 0x22, 0x61, 0x7FFF,
+	static const uint16_t bad[] = {0, 2, 0x13, 0x23, 0x46, 0x63, 0x7FFF,
 	    IPC_WELCOME, IPC_DECISION, IPC_DONE, IPC_ERROR, IPC_GO_AWAY};
 
 	with_another();
@@ -182,8 +182,9 @@ END_TEST
 START_TEST(payloads)
 {
 	static const uint16_t all[] = {IPC_CHECK, IPC_CHECK_ADHOC, IPC_CANCEL,
-	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_WAIT, IPC_STATUS, IPC_SERVERS,
-	    IPC_POLICY, IPC_QUIT, IPC_PING};
+	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_REPORT_RULE, IPC_EXPLAIN,
+	    IPC_WAIT, IPC_STATUS, IPC_SERVERS, IPC_POLICY, IPC_RULES, IPC_QUIT,
+	    IPC_RELOAD, IPC_DRAIN, IPC_PING};
 
 	with_another();
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(*all); i++) {
@@ -193,7 +194,7 @@ START_TEST(payloads)
 		peer_close(&a);
 		join(&a, main_path);
 	}
-	for (unsigned int i = 0; i < 6; i++) {
+	for (unsigned int i = 0; i < 8; i++) {
 		if (all[i] == IPC_CANCEL)
 			continue;
 		writer_zeros(peer_begin(&a, all[i], 3), 3);
@@ -202,7 +203,7 @@ START_TEST(payloads)
 		peer_close(&a);
 		join(&a, main_path);
 	}
-	ck_assert_uint_eq(counters()->frames_bad, 16);
+	ck_assert_uint_eq(counters()->frames_bad, 23);
 	ck_assert_uint_eq(counters()->checks, 1);
 	another_is_undisturbed();
 }
@@ -647,7 +648,7 @@ START_TEST(any_bytes)
 		base = (struct peer_base){
 		    .number = (uint32_t)harness_random(&seed) | 1,
 		    .age_us = kind == 0 ? harness_random(&seed) : 0,
-		    .hash = kind == 0 ? agent->config->hash : NULL,
+		    .hash = kind == 0 ? agent->setup->config->hash : NULL,
 		    .deadline_ms = harness_below(&seed, 3),
 		    .options = (uint32_t)harness_random(&seed),
 		    .tokens = harness_below(&seed, 4),

@@ -13,7 +13,7 @@ static struct ipc_peer a, b;
 static const struct tenant_counters *
 slow(void)
 {
-	return tenant_counters(agent->tenants[1]);
+	return tenant_counters(agent->setup->tenants[1]);
 }
 
 static void
@@ -329,7 +329,7 @@ START_TEST(resends)
 	m.hash = NULL; /* zeros are no configuration */
 	check(2, &m, "plain");
 	expect_failed(&a, 2, false, IPC_REASON_INTERRUPTED);
-	m.hash = agent->config->hash;
+	m.hash = agent->setup->config->hash;
 	m.age_us = 30000000; /* H of "slow" */
 	check(3, &m, "plain");
 	expect_failed(&a, 3, false, IPC_REASON_INTERRUPTED);
@@ -358,7 +358,7 @@ START_TEST(a_resend_ages_in_the_socket)
 	int64_t begun = loop_now();
 
 	start();
-	m.hash = agent->config->hash;
+	m.hash = agent->setup->config->hash;
 	m.age_us = 29900000; /* of the 30 s of "slow" */
 	check(1, &m, "plain");
 	while (loop_now() - begun < 200000) /* the agent is stopped */
@@ -391,7 +391,7 @@ START_TEST(a_resend_that_cannot_be_asked)
 		     "{\"bucket\":\"b\"}]}",
 	    .limits = "\"max_inflight\":1"});
 	join(&a, main_path);
-	m.hash = agent->config->hash;
+	m.hash = agent->setup->config->hash;
 	m.age_us = 1000;
 	check(1, &m, "r");
 	expect_failed(&a, 1, true, IPC_REASON_INTERRUPTED);
@@ -406,7 +406,7 @@ START_TEST(a_resend_goes_on)
 	struct peer_base m = base(5);
 
 	start();
-	m.hash = agent->config->hash;
+	m.hash = agent->setup->config->hash;
 	m.age_us = 12000000; /* in round 1: 10 to 20 s */
 	check(1, &m, "plain");
 	take(0);
@@ -443,7 +443,7 @@ START_TEST(a_new_connection_takes_over)
 	check(1, &m, "plain");
 	take(0);
 	join(&b, main_path);
-	m.hash = agent->config->hash;
+	m.hash = agent->setup->config->hash;
 	m.age_us = 1000;
 	/* Not for another question. */
 	m.tokens = 2;
@@ -482,7 +482,7 @@ START_TEST(another_listener_takes_nothing_over)
 	take(0);
 	snprintf(path, sizeof(path), "%s/n.sock", folder);
 	join(&b, path);
-	m.hash = agent->config->hash;
+	m.hash = agent->setup->config->hash;
 	m.age_us = 1000;
 	peer_check(&b, 4, &m, "plain", NULL);
 	expect_failed(&b, 4, false, IPC_REASON_VALIDATION);
@@ -520,7 +520,7 @@ START_TEST(taking_over_an_ad_hoc_check)
 	peer_adhoc(&a, 1, &m, "slow", 3, 3);
 	take(0);
 	join(&b, main_path);
-	m.hash = agent->config->hash;
+	m.hash = agent->setup->config->hash;
 	m.age_us = 1000;
 	peer_adhoc(&b, 3, &m, "slow", 3, 2);
 	expect_failed(&b, 3, false, IPC_REASON_VALIDATION);
@@ -575,7 +575,7 @@ START_TEST(a_closed_connection_cancels)
 	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 0);
 	ck_assert_uint_eq(slow()->cancelled, 50);
 	ck_assert_uint_eq(counters()->cancelled, 50);
-	ck_assert_uint_eq(tenant_inflight(agent->tenants[1]), 0);
+	ck_assert_uint_eq(tenant_inflight(agent->setup->tenants[1]), 0);
 	join(&a, main_path);
 	expect_alive(&a, 1);
 	stop_agent();

@@ -292,18 +292,6 @@ START_TEST(signals_drain)
 }
 END_TEST
 
-/* It reloads other daemons, and must not end this one. */
-START_TEST(a_hangup_changes_nothing)
-{
-	start_agent(&(struct shape){0});
-	join(&a, main_path);
-	ck_assert_int_eq(raise(SIGHUP), 0);
-	settle();
-	expect_alive(&a, 1);
-	stop_agent();
-}
-END_TEST
-
 /* Thousands of answers that a client reads late: all of them arrive. */
 START_TEST(draining_waits_for_readers)
 {
@@ -494,7 +482,6 @@ main(void)
 	tcase_add_test(tc, draining_lets_go_of_those_who_leave);
 	tcase_add_test(tc, draining_answers_waits);
 	tcase_add_test(tc, draining_waits_for_readers);
-	tcase_add_test(tc, a_hangup_changes_nothing);
 	tcase_add_test(tc, a_quit_before_it_opens);
 	tcase_add_test(tc, applications_are_let_in_when_servers_are_known);
 	tcase_add_test(tc, draining_twice_ends_at_once);

@@ -16,12 +16,15 @@
 #define INVENTORY_V1 "0320bf15b884bda367a17e5ffb650441"
 #define INVENTORY_V2 "6a17d07a424568304e50d28540f76e67"
 
+#define GUARD "{\"tracker\":\"other\"}"
+#define FOUR  GUARD "," GUARD "," GUARD "," GUARD
+
 static const char text_v1[] = "{\"tenants\":{\"v1\":{\"key\":" ENV(
     "RATELIMITLY_AUTH_KEY") "},"
 			    "\"v2\":{\"key\":" ENV(
 				"RLA_TEST_WINDOW") "}},"
 						   "\"trackers\":{\"inventory-backend\":{},\"big\":{\"buffer_size\":65},"
-						   "\"inventory-{key}\":{}},"
+						   "\"inventory-{key}\":{},\"other\":{}},"
 						   "\"rules\":{"
 						   "\"fixed\":{\"tenant\":\"v1\",\"label\":\"api\",\"resources\":["
 						   "{\"bucket\":\"checkout\"}],"
@@ -39,6 +42,15 @@ static const char text_v1[] = "{\"tenants\":{\"v1\":{\"key\":" ENV(
 						   "\"big\":{\"tenant\":\"v1\",\"guards\":[{\"tracker\":\"big\"}]},"
 						   "\"window\":{\"tenant\":\"v2\",\"resources\":["
 						   "{\"bucket\":\"a\",\"window_ms\":1025}]},"
+						   "\"twice\":{\"tenant\":\"v1\",\"guards\":["
+						   "{\"tracker\":\"inventory-backend\"},"
+						   "{\"tracker\":\"inventory-{key}\"},"
+						   "{\"tracker\":\"inventory-backend\",\"below_ms\":5},"
+						   "{\"tracker\":\"other\"}]},"
+						   "\"large\":{\"tenant\":\"v1\",\"guards\":[" FOUR
+						   "," FOUR "," FOUR "," FOUR
+						   "," FOUR "," FOUR "," FOUR
+						   "]},"
 						   "\"empty\":{\"tenant\":\"v1\"}}}";
 
 static struct config *config;
@@ -328,28 +340,116 @@ START_TEST(test_names)
 }
 END_TEST
 
+static int
+build_report(const char *rule, struct pdu_report *report)
+{
+	memset(report, 0xAA, sizeof(*report));
+	return rules_build_report_rule(rules,
+	    config_rule(config, rule, strlen(rule)), &caller, 18, report, text);
+}
+
+/* The ids and numbers that a check's guards have; a tracker that two guards
+ * share is one. */
+START_TEST(test_report_of_a_rule)
+{
+	static struct pdu_report report;
+	const struct pdu_sample *s = report.samples;
+
+	ck_assert_int_eq(build_report("v2", &report), 0);
+	ck_assert_int_eq(build("v2", 1), 0);
+	ck_assert_uint_eq(report.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct pdu_guard *g = &request.rate.guards[i];
+
+		ck_assert_mem_eq(s[i].id, g->id, ID_LEN);
+		ck_assert_uint_eq(s[i].ttl_ms, g->ttl_ms);
+		ck_assert_uint_eq(s[i].max_samples, g->max_samples);
+		ck_assert_uint_eq(s[i].buffer_size, g->buffer_size);
+		ck_assert_uint_eq(s[i].min_samples, g->min_samples);
+		ck_assert_uint_eq(s[i].observed_ms, 18);
+	}
+	ck_assert_uint_eq(s[1].buffer_size, 65);
+
+	ck_assert_int_eq(build_report("fixed", &report), 0);
+	ck_assert_uint_eq(report.count, 1);
+	assert_id(s[0].id, INVENTORY_V1);
+	ck_assert_int_eq(build_report("empty", &report), 0);
+	ck_assert_uint_eq(report.count, 0);
+	ck_assert_int_eq(build_report("kernel", &report), 0); /* no guards */
+	ck_assert_uint_eq(report.count, 0);
+
+	use_key("backend");
+	ck_assert_int_eq(build_report("keyed", &report), 0);
+	ck_assert_uint_eq(report.count, 1);
+	assert_id(s[0].id, INVENTORY_V1);
+	ck_assert_int_eq(build_report("twice", &report), 0);
+	ck_assert_uint_eq(report.count, 2);
+	assert_id(s[0].id, INVENTORY_V1);
+	use_key("other");
+	ck_assert_int_eq(build_report("twice", &report), 0);
+	ck_assert_uint_eq(report.count, 3);
+}
+END_TEST
+
+/* What a check is refused for, where it is about guards or the whole. */
+START_TEST(test_report_of_a_rule_refused)
+{
+	static struct pdu_report report;
+
+	ck_assert_int_eq(build_report("keyed", &report), RLA_EINVAL);
+	ck_assert_str_eq(text, "tracker \"inventory-{key}\" needs a key");
+	ck_assert_int_eq(build_report("big", &report), RLA_EQUOTA);
+	ck_assert_str_eq(text,
+	    "guards[0]: its tracker's buffer_size of 65 is over the key's "
+	    "limit of 64");
+	ck_assert_int_eq(build_report("large", &report), RLA_ETOOBIG);
+	ck_assert_str_eq(
+	    text, "the request of 1208 bytes does not fit a datagram of 1200");
+}
+END_TEST
+
 START_TEST(test_retry_after)
 {
 	static const struct {
-		uint32_t window, limit, deficit, expected;
+		uint32_t window, limit, tokens, actual, deficit, expected;
 	} cases[] = {
-	    {1000, 100, 0, 0},
-	    {1000, 100, 1, 10},
-	    {1000, 3, 1, 334},
-	    {1000, 3, 3, 1000},
-	    {1, UINT32_MAX, 1, 1},
-	    {1000, 0, 1, UINT32_MAX},
-	    {1000, 0, 0, 0},
-	    {UINT32_MAX, 1, 1, UINT32_MAX},
-	    {UINT32_MAX, 1, 2, UINT32_MAX},
-	    {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX},
-	    {UINT32_MAX, 2, 1, 2147483648u},
+	    /* Granted, whatever the rate. */
+	    {1000, 100, 1, 0, 0, 0},
+	    {1000, 100, 1, 100, 0, 0},
+	    /* The rate tells as much as the deficit. */
+	    {1000, 100, 1, 100, 1, 10},
+	    {1000, 100, 30, 75, 5, 50},
+	    /* One that says more is right: the deficit, */
+	    {1000, 100, 1, 0, 7, 70},
+	    {1000, 100, 30, 75, 6, 60},
+	    /* the rate. */
+	    {1000, 100, 30, 90, 5, 200},
+	    {1000, 3, 1, 3, 1, 334}, /* rounded up */
+	    {1, UINT32_MAX, 1, UINT32_MAX, 1, 1},
+	    /* After a window without traffic, anything that can be. */
+	    {1000, 3, 1, 5, 3, 1000},
+	    {1000, 3, 3, 3, 3, 1000},
+	    {1000, 3, 1, 3, 4, 1000},
+	    {1000, 100, 1, UINT32_MAX, 1, 1000},
+	    {UINT32_MAX, 1, 1, 1, 1, UINT32_MAX},
+	    {UINT32_MAX, 1, 1, UINT32_MAX, UINT32_MAX, UINT32_MAX},
+	    {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 1, UINT32_MAX},
+	    {UINT32_MAX, UINT32_MAX, 1, UINT32_MAX, UINT32_MAX - 1,
+		UINT32_MAX - 1},
+	    {UINT32_MAX, 2, 1, 2, 1, 2147483648u},
+	    /* Never. */
+	    {1000, 3, 4, 0, 1, 0},
+	    {1000, 0, 0, 0, 1, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		ck_assert_uint_eq(rules_retry_after_ms(cases[i].window,
-				      cases[i].limit, cases[i].deficit),
-		    cases[i].expected);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const uint32_t got =
+		    rules_retry_after_ms(cases[i].window, cases[i].limit,
+			cases[i].tokens, cases[i].actual, cases[i].deficit);
+
+		ck_assert_msg(got == cases[i].expected, "case %zu: %u, not %u",
+		    i, got, cases[i].expected);
+	}
 }
 END_TEST
 
@@ -369,6 +469,8 @@ main(void)
 	tcase_add_test(tc, test_quotas);
 	tcase_add_test(tc, test_reports);
 	tcase_add_test(tc, test_names);
+	tcase_add_test(tc, test_report_of_a_rule);
+	tcase_add_test(tc, test_report_of_a_rule_refused);
 	tcase_add_test(tc, test_retry_after);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);

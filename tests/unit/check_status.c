@@ -69,8 +69,11 @@ string(json_t *json, const char *name)
 START_TEST(status)
 {
 	static const char *const top[] = {"version", "ready", "draining",
-	    "uptime_ms", "generation", "config_hash", "config", "inflight",
-	    "log_dropped", "listeners", "tenants", "counters", NULL};
+	    "uptime_ms", "generation", "config_hash", "file_hash", "config",
+	    "reload", "inflight", "log_dropped", "listeners", "tenants",
+	    "counters", NULL};
+	static const char *const reload[] = {
+	    "error", "failures", "in_force_ms", "watching", "ending", NULL};
 	static const char *const tenant[] = {"name", "diagnosis", "key_id",
 	    "auth", "profile", "ready", "servers", "inflight", "horizon_ms",
 	    "dns_name", "discovery", "transport", "counters", "udp4", "udp6",
@@ -86,6 +89,7 @@ START_TEST(status)
 	ck_assert(json_is_true(field(json, "ready", JSON_TRUE)));
 	ck_assert_int_ge(
 	    json_integer_value(field(json, "uptime_ms", JSON_INTEGER)), 0);
+	fields(field(json, "reload", JSON_OBJECT), reload);
 	all_counters(field(json, "counters", JSON_OBJECT), agent_counter_rows);
 	t = json_array_get(field(json, "tenants", JSON_ARRAY), 0);
 	fields(t, tenant);
@@ -118,7 +122,7 @@ START_TEST(a_tenant_without_servers)
 		       "\"name\":\"none.example\",\"forced_min_ms\":1,"
 		       "\"nameservers\":[\"127.0.0.1:1\"]}}",
 	    .rules = ""});
-	discovery = tenant_discovery(agent->tenants[0]);
+	discovery = tenant_discovery(agent->setup->tenants[0]);
 	ck_assert_int_eq(discovery_failing_since(discovery), 0);
 	TURN_UNTIL(discovery_state(discovery) == DISCOVERY_UNAVAILABLE);
 	first = loop_now();
@@ -222,7 +226,8 @@ START_TEST(a_server_in_trouble)
 
 	start_agent(&(struct shape){0});
 	peer = peers_find(
-	    (struct peers *)(uintptr_t)tenant_peers(agent->tenants[1]), 101);
+	    (struct peers *)(uintptr_t)tenant_peers(agent->setup->tenants[1]),
+	    101);
 	ck_assert_ptr_nonnull(peer);
 	peer_sent(peer, loop_now());
 	peer_refused(peer, ECONNREFUSED, loop_now());
@@ -296,8 +301,8 @@ START_TEST(a_file_name_that_is_not_utf8)
 	json_t *json;
 
 	start_agent(&(struct shape){0});
-	free(agent->config->source);
-	agent->config->source = strdup("/etc/\xff\x01.json");
+	free(agent->setup->config->source);
+	agent->setup->config->source = strdup("/etc/\xff\x01.json");
 	json = parsed(status_document(agent));
 	ck_assert_str_eq(string(json, "config"), "/etc/??.json");
 	json_decref(json);

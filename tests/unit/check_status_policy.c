@@ -185,8 +185,8 @@ START_TEST(servers_that_are_not_known)
 				   "\"nameservers\":[\"127.0.0.1:1\"]}");
 
 	same(t, "servers", "null");
-	TURN_UNTIL(discovery_state(tenant_discovery(agent->tenants[0])) ==
-		   DISCOVERY_UNAVAILABLE);
+	TURN_UNTIL(discovery_state(tenant_discovery(
+		       agent->setup->tenants[0])) == DISCOVERY_UNAVAILABLE);
 	same(ask(), "servers", "0");
 	done();
 }

@@ -1,0 +1,237 @@
+/* See setup.h. Tenants hang from shares, which count the setups that use
+ * them; nobody else holds one. */
+#include "daemon/setup.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct setup_share {
+	uint32_t refs; /* setups */
+	struct config *config;
+	struct tenant *tenant;
+};
+
+static void
+share_unref(struct setup_share *share)
+{
+	if (share == NULL || --share->refs > 0)
+		return;
+	tenant_free(share->tenant);
+	config_unref(share->config);
+	free(share);
+}
+
+static struct setup_share *
+share_new(struct loop *loop, struct random_pool *random, struct config *config,
+    size_t index, char err[SETUP_ERR_MAX])
+{
+	struct setup_share *share = calloc(1, sizeof(*share));
+
+	if (share == NULL)
+		return NULL;
+	share->refs = 1;
+	share->config = config_ref(config);
+	share->tenant = tenant_new(loop, random, &config->tenants[index],
+	    config->limits.max_inflight, err);
+	if (share->tenant != NULL)
+		return share;
+	share_unref(share);
+	return NULL;
+}
+
+/* The place of the tenant of that name in another setup; -1: none. */
+static ptrdiff_t
+find_tenant(const struct setup *in, const struct config_tenant *tenant)
+{
+	const struct config_tenant *found;
+
+	if (in == NULL)
+		return -1;
+	found = config_tenant(in->config, tenant->name, strlen(tenant->name));
+	return found != NULL ? found - in->config->tenants : -1;
+}
+
+/* The same tenant, or another one in its place, with what it knows. */
+static struct setup_share *
+share_of(struct loop *loop, struct random_pool *random, struct config *config,
+    size_t index, const struct setup *before, char err[SETUP_ERR_MAX])
+{
+	const struct config_tenant *tenant = &config->tenants[index];
+	ptrdiff_t at = find_tenant(before, tenant);
+	const struct config_tenant *old =
+	    at >= 0 ? &before->config->tenants[at] : NULL;
+	struct setup_share *share;
+
+	if (old != NULL && config_tenant_equal(old, tenant)) {
+		before->shares[at]->refs++;
+		return before->shares[at];
+	}
+	share = share_new(loop, random, config, index, err);
+	if (share != NULL && old != NULL &&
+	    config_tenant_same_servers(old, tenant))
+		tenant_inherit(share->tenant, before->tenants[at]);
+	return share;
+}
+
+static int
+open_tenants(struct setup *s, struct loop *loop, struct random_pool *random,
+    const struct setup *before, char err[SETUP_ERR_MAX])
+{
+	size_t i;
+
+	for (i = 0; i < s->config->tenant_count; i++) {
+		s->shares[i] =
+		    share_of(loop, random, s->config, i, before, err);
+		if (s->shares[i] == NULL)
+			return -1;
+		s->tenants[i] = s->shares[i]->tenant;
+	}
+	return 0;
+}
+
+struct setup *
+setup_new(struct loop *loop, struct random_pool *random, struct config *config,
+    const struct setup *before, char err[SETUP_ERR_MAX])
+{
+	struct setup *s = calloc(1, sizeof(*s));
+
+	snprintf(err, SETUP_ERR_MAX, "out of memory");
+	if (s == NULL)
+		return NULL;
+	s->config = config_ref(config);
+	s->shares = calloc(config->tenant_count, sizeof(*s->shares));
+	s->tenants = calloc(config->tenant_count, sizeof(*s->tenants));
+	/* One more: no rules are no lack of memory. */
+	s->counters = calloc(config->rule_count + 1, sizeof(*s->counters));
+	if (s->shares == NULL || s->tenants == NULL || s->counters == NULL) {
+		setup_free(s);
+		return NULL;
+	}
+	s->rules = rules_new(config);
+	if (s->rules == NULL) {
+		snprintf(err, SETUP_ERR_MAX,
+		    "out of memory, or the crypto library has no BLAKE2s-256");
+		setup_free(s);
+		return NULL;
+	}
+	if (open_tenants(s, loop, random, before, err) == 0)
+		return s;
+	setup_free(s);
+	return NULL;
+}
+
+void
+setup_free(struct setup *s)
+{
+	size_t i;
+
+	if (s == NULL)
+		return;
+	for (i = 0; s->shares != NULL && i < s->config->tenant_count; i++)
+		share_unref(s->shares[i]);
+	rules_free(s->rules);
+	config_unref(s->config);
+	free(s->counters);
+	free(s->tenants);
+	free(s->shares);
+	free(s);
+}
+
+struct setup *
+setup_ref(struct setup *s)
+{
+	s->refs++;
+	return s;
+}
+
+void
+setup_unref(struct setup *s)
+{
+	assert(s->refs > 0);
+	s->refs--;
+}
+
+void
+setup_begin(struct setup *s, const struct setup *before)
+{
+	const struct config *c = s->config;
+	const struct rule_counters *n;
+	size_t i;
+
+	for (i = 0; i < c->tenant_count; i++)
+		tenant_limit(s->tenants[i], c->limits.max_inflight);
+	for (i = 0; before != NULL && i < c->rule_count; i++) {
+		n = setup_counters(before, &c->rules[i]);
+		if (n != NULL)
+			s->counters[i] = *n;
+	}
+}
+
+static bool
+uses(const struct setup *s, const struct tenant *tenant)
+{
+	size_t i;
+
+	for (i = 0; s != NULL && i < s->config->tenant_count; i++) {
+		if (s->tenants[i] == tenant)
+			return true;
+	}
+	return false;
+}
+
+void
+setup_end(struct setup *s, const struct setup *next)
+{
+	size_t i;
+
+	for (i = 0; i < s->config->tenant_count; i++) {
+		if (!uses(next, s->tenants[i]))
+			tenant_close(s->tenants[i]);
+	}
+}
+
+bool
+setup_over(const struct setup *s)
+{
+	size_t i;
+
+	if (s->refs > 0)
+		return false;
+	for (i = 0; i < s->config->tenant_count; i++) {
+		if (s->shares[i]->refs == 1 && !tenant_idle(s->tenants[i]))
+			return false;
+	}
+	return true;
+}
+
+bool
+setup_ready(const struct setup *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->config->tenant_count; i++) {
+		if (!tenant_ready(s->tenants[i]))
+			return false;
+	}
+	return true;
+}
+
+struct tenant *
+setup_tenant(const struct setup *s, const struct config_tenant *tenant)
+{
+	assert(tenant >= s->config->tenants &&
+	       tenant < s->config->tenants + s->config->tenant_count);
+	return s->tenants[tenant - s->config->tenants];
+}
+
+struct rule_counters *
+setup_counters(const struct setup *s, const struct config_rule *rule)
+{
+	const struct config *c = s->config;
+
+	if (rule < c->rules || rule >= c->rules + c->rule_count)
+		rule = config_rule(c, rule->name, strlen(rule->name));
+	return rule != NULL ? &s->counters[rule - c->rules] : NULL;
+}

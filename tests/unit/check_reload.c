@@ -1,0 +1,778 @@
+/*
+ * Loading the configuration again, with a whole agent and a real file: what is
+ * in force afterwards, what goes on as it began, and that a file that is not
+ * good changes nothing.
+ */
+#include "daemon/reload.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "tests/unit/agent_fixture.h"
+#include "tests/unit/fakedns.h"
+
+static struct ipc_peer a, b, control;
+static struct reload *reload;
+static char file[128], extra_path[96];
+
+static void
+write_text(const char *text)
+{
+	char path[sizeof(file) + 4];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.new", file);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_ge(fputs(text, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+	ck_assert_int_eq(rename(path, file), 0);
+}
+
+static void
+write_file(const struct shape *s)
+{
+	write_text(config_text(s));
+}
+
+static void
+start(const struct shape *s)
+{
+	char err[CONFIG_ERR_MAX] = "";
+	struct config *config;
+
+	log_set_level(LOG_LEVEL_ERROR);
+	make_key();
+	make_folder();
+	snprintf(file, sizeof(file), "%s/rl-agent.json", folder);
+	snprintf(extra_path, sizeof(extra_path), "%s/b.sock", folder);
+	write_file(s);
+	config = config_load(file, err);
+	ck_assert_msg(config != NULL, "%s", err);
+	agent = agent_new(config, err);
+	ck_assert_msg(agent != NULL, "%s", err);
+	agent_open(agent);
+	reload = reload_new(agent);
+	ck_assert_ptr_nonnull(reload);
+	TURN_UNTIL(dispatch_is_ready(agent->dispatch));
+	join(&control, control_path);
+	join(&a, main_path);
+}
+
+static void
+stop(void)
+{
+	peer_close(&a);
+	peer_close(&control);
+	reload_free(reload);
+	stop_agent();
+}
+
+/* With an answer; the text is in reply.text. */
+static void
+ask_reload(uint64_t id, enum ipc_reason reason)
+{
+	peer_empty(&control, IPC_RELOAD, id);
+	for (;;) {
+		next(&control);
+		if (reply.type != IPC_WELCOME)
+			break;
+	}
+	ck_assert_uint_eq(reply.type, IPC_DONE);
+	ck_assert_uint_eq(reply.id, id);
+	ck_assert_msg(reply.number == reason, "%s", reply.text);
+}
+
+static void
+load(const struct shape *s, uint64_t id)
+{
+	write_file(s);
+	ask_reload(id, IPC_REASON_OK);
+}
+
+static void
+refuse(const struct shape *s, uint64_t id, const char *text)
+{
+	write_file(s);
+	ask_reload(id, IPC_REASON_VALIDATION);
+	ck_assert_msg(strstr(reply.text, text) != NULL, "%s", reply.text);
+	ck_assert_msg(
+	    strstr(agent->loading.error, text) != NULL, "%s", reply.text);
+}
+
+/* The WELCOME that comes of itself. */
+static void
+expect_welcome(struct ipc_peer *p, uint64_t generation)
+{
+	uint64_t got;
+
+	next(p);
+	ck_assert_uint_eq(reply.type, IPC_WELCOME);
+	ck_assert_uint_eq(reply.id, 0);
+	memcpy(&got, reply.payload + 32, sizeof(got));
+	ck_assert_uint_eq(got, generation);
+	ck_assert_mem_eq(
+	    reply.payload + 16, agent->setup->config->hash, IPC_HASH_LEN);
+}
+
+static void
+expect_go_away(struct ipc_peer *p, uint64_t last)
+{
+	next(p);
+	ck_assert_uint_eq(reply.type, IPC_GO_AWAY);
+	ck_assert_uint_eq(reply.number, last);
+}
+
+static void
+expect_closed(struct ipc_peer *p)
+{
+	TURN_UNTIL((peer_take(p, &reply), p->eof));
+	ck_assert_uint_eq(p->len, 0);
+}
+
+static void
+deny(struct fake_server *s)
+{
+	struct pdu_rate rate;
+
+	fake_server_grant(&q, &rate);
+	rate.resources[0].limit = 100;
+	rate.resources[0].tokens = 1;
+	fake_server_answer(s, &q, &rate);
+}
+
+#define ONE_RULE(rest)                                   \
+	"\"plain\":{\"tenant\":\"slow\",\"resources\":[" \
+	"{\"bucket\":\"second\",\"window_ms\":500,\"limit\":7}]" rest "}"
+
+static const struct shape usual, other = {.rules = ONE_RULE("")};
+
+static struct peer_base base = {.tokens = 1};
+
+static void
+ask(struct ipc_peer *p, uint64_t id, const char *rule)
+{
+	base.number++;
+	peer_check(p, id, &base, rule, NULL);
+}
+
+START_TEST(a_new_rule_is_for_what_comes_after)
+{
+	struct fake_request first;
+	uint8_t hash[CONFIG_HASH_LEN];
+
+	start(&usual);
+	memcpy(hash, agent->setup->config->hash, sizeof(hash));
+	ask(&a, 1, "plain");
+	take(0);
+	first = q;
+	load(&other, 1);
+	ck_assert_uint_eq(agent->setup->generation, 2);
+	ck_assert_mem_ne(agent->setup->config->hash, hash, sizeof(hash));
+	expect_welcome(&a, 2);
+	ask(&a, 2, "plain");
+	take(0);
+	ck_assert_uint_eq(q.rate.resources[0].window_ms, 500);
+	deny(&server[0]);
+	expect_decision(
+	    &a, 2, IPC_DENIED, false, IPC_SOURCE_SERVER, IPC_REASON_RESOURCE);
+	ck_assert_str_eq(decision.limit, "second");
+	q = first; /* ends as it began, name and all */
+	ck_assert_uint_ne(q.rate.resources[0].window_ms, 500);
+	deny(&server[0]);
+	expect_decision(
+	    &a, 1, IPC_DENIED, false, IPC_SOURCE_SERVER, IPC_REASON_RESOURCE);
+	ck_assert_str_eq(decision.limit, "plain");
+	ask(&a, 3, "checkout"); /* is gone */
+	expect_failed(&a, 3, false, IPC_REASON_UNKNOWN_RULE);
+	TURN_UNTIL(agent->retired == NULL);
+	stop();
+}
+END_TEST
+
+/* Tenants that did not change go on: same object, same port. */
+START_TEST(an_unchanged_tenant_stays)
+{
+	struct tenant *tenant;
+
+	start(&usual);
+	tenant = agent->setup->tenants[0];
+	load(&other, 1);
+	ck_assert_ptr_eq(agent->setup->tenants[0], tenant);
+	TURN_UNTIL(agent->retired == NULL);
+	ask(&a, 1, "plain");
+	expect_welcome(&a, 2);
+	take(0);
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	stop();
+}
+END_TEST
+
+static const struct {
+	struct shape shape;
+	const char *text;
+} bad[] = {
+    {{.rules = "\"r\":{\"tenant\":\"slow\",\"resources\":[{\"bucket\":\"x\","
+	       "\"limit\":0}]}"},
+	"rl-agent.json: rules.r.resources[0].limit: must be 1..4294967295"},
+    {{.tenants = "\"t\":{\"key\":{\"env\":\"RLA_NO_SUCH\"}}"},
+	"tenants.t.key: variable RLA_NO_SUCH: is not set"},
+    {{.listener = ",\"group\":\"no-such-group-here\""},
+	"listeners.main.group: no group has this name"},
+    /* Fails late: one listener can be opened, the other cannot. */
+    {{.listeners = ",\"b\":{\"path\":\"%s/b.sock\"},"
+		   "\"c\":{\"path\":\"%s/rl-agent.json\"}"},
+	"rl-agent.json: listeners.c.path: "},
+};
+
+START_TEST(a_bad_file_changes_nothing)
+{
+	struct config *config;
+
+	start(&usual);
+	config = agent->setup->config;
+	refuse(&bad[_i].shape, 1, bad[_i].text);
+	ck_assert_uint_eq(agent->setup->generation, 1);
+	ck_assert_ptr_eq(agent->setup->config, config);
+	ck_assert_uint_eq(agent->loading.failures, 1);
+	ck_assert_int_ne(access(extra_path, F_OK), 0);
+	ask(&a, 1, "plain");
+	take(0);
+	fake_server_allow(&server[0], &q);
+	expect_decision(/* and no WELCOME came */
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	load(&usual, 2);
+	ck_assert_str_eq(agent->loading.error, "");
+	ck_assert_uint_eq(agent->setup->generation, 2);
+	stop();
+}
+END_TEST
+
+static mode_t
+mode_of(const char *path)
+{
+	struct stat st;
+
+	ck_assert_int_eq(lstat(path, &st), 0);
+	return st.st_mode & 0777;
+}
+
+/* In force, and yet there is something to mind. */
+START_TEST(a_remark_for_who_asked)
+{
+	start(&usual);
+	load(&(struct shape){.listener = ",\"rules\":[\"ordre\"]"}, 1);
+	ck_assert_msg(
+	    strstr(reply.text, "rl-agent.json: listeners.main.rules[0]: "
+			       "matches none of the rules") != NULL,
+	    "%s", reply.text);
+	load(&usual, 2);
+	ck_assert_str_eq(reply.text, "");
+	stop();
+}
+END_TEST
+
+START_TEST(listeners_come_and_go)
+{
+	start(&usual);
+	load(&(struct shape){.listener = ",\"mode\":\"0600\"",
+		 .listeners = ",\"b\":{\"path\":\"%s/b.sock\"}"},
+	    1);
+	expect_welcome(&a, 2);
+	expect_alive(&a, 1);
+	ck_assert_uint_eq(mode_of(main_path), 0600);
+	join(&b, extra_path);
+	ask(&b, 1, "plain");
+	take(0);
+	load(&usual, 2);
+	expect_welcome(&a, 3);
+	expect_alive(&a, 2);
+	ck_assert_uint_eq(mode_of(main_path), 0660);
+	ck_assert_int_ne(access(extra_path, F_OK), 0);
+	expect_go_away(&b, 1);
+	peer_empty(&b, IPC_PING, 2); /* is not read any more */
+	settle();
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &b, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	expect_closed(&b);
+	peer_close(&b);
+	stop();
+}
+END_TEST
+
+START_TEST(who_may_not_any_more_is_sent_away)
+{
+	start(&usual);
+	ask(&a, 1, "plain");
+	take(0);
+	load(&(struct shape){.listener = ",\"uids\":[4294967294]"}, 1);
+	expect_go_away(&a, 1);
+	join(&b, control_path); /* the control socket knows no such list */
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	expect_closed(&a);
+	peer_open(&a, main_path);
+	peer_hello(&a);
+	expect_error(&a, 0, IPC_ERR_UNAUTHORISED);
+	peer_close(&b);
+	stop();
+}
+END_TEST
+
+/* One that is idle, and one that has not even said HELLO. */
+START_TEST(idle_clients_are_closed_at_once)
+{
+	start(&usual);
+	peer_open(&b, main_path);
+	settle();
+	load(&(struct shape){.listener = ",\"uids\":[4294967294]"}, 1);
+	expect_go_away(&a, 0);
+	expect_closed(&a);
+	expect_go_away(&b, 0);
+	expect_closed(&b);
+	peer_close(&b);
+	stop();
+}
+END_TEST
+
+START_TEST(the_control_socket_can_move)
+{
+	char path[96], section[160];
+
+	start(&usual);
+	snprintf(path, sizeof(path), "%s/c2.sock", folder);
+	snprintf(
+	    section, sizeof(section), ",\"control\":{\"path\":\"%s\"}", path);
+	load(&(struct shape){.sections = section}, 1); /* on the old one */
+	ck_assert_int_ne(access(control_path, F_OK), 0);
+	expect_alive(&control, 2);
+	join(&b, path);
+	expect_alive(&b, 2);
+	peer_close(&b);
+	load(&usual, 3);
+	ck_assert_int_eq(access(control_path, F_OK), 0);
+	stop();
+}
+END_TEST
+
+START_TEST(a_socket_does_not_change_its_kind)
+{
+	char section[160];
+
+	start(&usual);
+	snprintf(section, sizeof(section), ",\"control\":{\"path\":\"%s\"}",
+	    main_path);
+	refuse(&(struct shape){.sections = section}, 1,
+	    "is the path of listener main, too");
+	snprintf(section, sizeof(section), ",\"control\":{\"path\":\"%s/x\"}",
+	    folder);
+	refuse(&(struct shape){.sections = section,
+		   .listeners = ",\"b\":{\"path\":\"%s/control.sock\"}"},
+	    2, "in one step");
+	ck_assert_int_eq(access(control_path, F_OK), 0);
+	stop();
+}
+END_TEST
+
+#define NEW_KEY                                                         \
+	"\"slow\":{\"key\":{\"env\":\"RLA_TEST_KEY_2\"},"               \
+	"\"policy\":{\"unit_ms\":10000,\"completion_delivery\":false}," \
+	"\"servers\":[{\"id\":\"101\",\"address\":\"127.0.0.1:%u\"}]}," \
+	"\"quick\":{\"key\":{\"env\":\"RLA_TEST_KEY\"},"                \
+	"\"policy\":{\"unit_ms\":3},\"on_failure\":\"closed\","         \
+	"\"servers\":[{\"id\":\"201\",\"address\":\"127.0.0.1:%u\"}]}"
+
+/* The same server with another key: it shares the socket. */
+static struct fake_server
+with_key(struct credential *cred)
+{
+	struct fake_server other_key = server[0];
+	char text[CREDENTIAL_TEXT_MAX];
+
+	*cred = (struct credential){
+	    .auth = AUTH_COOKIE,
+	    .format = KEY_UNVERSIONED,
+	    .key_id = 78,
+	    .quotas = {1024, 1024, 1024, 64, 0, UINT32_MAX},
+	};
+	memset(cred->secret, 0xA5, sizeof(cred->secret));
+	ck_assert_int_eq(credential_format(cred, text, sizeof(text)), 0);
+	setenv("RLA_TEST_KEY_2", text, 1);
+	other_key.key = packet_key_new(cred);
+	ck_assert_ptr_nonnull(other_key.key);
+	return other_key;
+}
+
+START_TEST(a_key_rotates_without_loss)
+{
+	struct fake_server renewed;
+	struct fake_request first;
+	struct credential cred;
+
+	start(&usual);
+	renewed = with_key(&cred);
+	ask(&a, 1, "plain");
+	take(0);
+	first = q;
+	load(&(struct shape){.tenants = NEW_KEY}, 1);
+	expect_welcome(&a, 2);
+	ask(&a, 2, "plain");
+	TURN_UNTIL(fake_server_take(&renewed, &q));
+	ck_assert_uint_eq(q.head.key_id, 78);
+	fake_server_allow(&renewed, &q);
+	expect_decision(
+	    &a, 2, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	ck_assert_ptr_nonnull(agent->retired);
+	fake_server_allow(&server[0], &first); /* under the old key */
+	expect_decision(
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	TURN_UNTIL(agent->retired == NULL);
+	packet_key_free(renewed.key);
+	stop();
+}
+END_TEST
+
+/* Two keys of one server: what is sealed with one is no answer for the
+ * other, however right the rest. */
+START_TEST(an_answer_under_the_wrong_key_is_none)
+{
+	struct fake_server renewed;
+	struct credential cred;
+
+	start(&usual);
+	renewed = with_key(&cred);
+	load(&(struct shape){.tenants = NEW_KEY}, 1);
+	expect_welcome(&a, 2);
+	ask(&a, 1, "plain");
+	TURN_UNTIL(fake_server_take(&renewed, &q));
+	fake_server_allow(&server[0], &q);
+	TURN_UNTIL(
+	    tenant_counters(agent->setup->tenants[1])->invalid_auth == 1);
+	ck_assert(!peer_take(&a, &reply));
+	fake_server_allow(&renewed, &q);
+	expect_decision(
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	packet_key_free(renewed.key);
+	stop();
+}
+END_TEST
+
+/* A tenant that finds nobody is waited for, and the old rules hold. */
+#define WITH_DNS                                                   \
+	TENANTS ",\"lost\":{\"key\":{\"env\":\"RLA_TEST_KEY\"},"   \
+		"\"dns\":{\"name\":\"x.example\",\"nameservers\":" \
+		"[\"127.0.0.1:9\"],\"timeout_ms\":60000}}"
+
+START_TEST(the_next_one_replaces_one_that_waits)
+{
+	start(&usual);
+	write_file(&(struct shape){.tenants = WITH_DNS});
+	peer_empty(&control, IPC_RELOAD, 1);
+	settle();
+	ck_assert_uint_eq(agent->setup->generation, 1);
+	write_file(&other);
+	peer_empty(&control, IPC_RELOAD, 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		do
+			next(&control);
+		while (reply.type == IPC_WELCOME);
+		ck_assert_uint_eq(reply.type, IPC_DONE);
+		ck_assert_uint_eq(reply.number, IPC_REASON_OK);
+	}
+	ck_assert_uint_eq(agent->setup->generation, 2);
+	ck_assert_uint_eq(agent->setup->config->tenant_count, 2);
+	stop();
+}
+END_TEST
+
+START_TEST(a_bad_one_replaces_one_that_waits_too)
+{
+	start(&usual);
+	write_file(&(struct shape){.tenants = WITH_DNS});
+	peer_empty(&control, IPC_RELOAD, 1);
+	settle();
+	write_text("{");
+	peer_empty(&control, IPC_RELOAD, 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		next(&control);
+		ck_assert_uint_eq(reply.type, IPC_DONE);
+		ck_assert_uint_eq(reply.number, IPC_REASON_VALIDATION);
+	}
+	ck_assert_uint_eq(agent->setup->generation, 1);
+	stop();
+}
+END_TEST
+
+/* The last answer of DNS comes in the turn that is too late for it. */
+static void
+answer_late(void *arg, const struct fakedns_query *query, struct dnsreply *r)
+{
+	const int64_t *until = arg;
+
+	if (query->type == 33)
+		dnsreply_srv(r, NULL, 60, 9, "s-7.x.example");
+	else if (query->type == 1)
+		dnsreply_address(r, NULL, 60, "127.0.0.1");
+	while (query->type == 28 && loop_now() < *until)
+		usleep(10000);
+}
+
+START_TEST(ready_in_the_last_turn)
+{
+	char tenants[1024];
+	int64_t until;
+	struct fakedns *dns;
+
+	start(&usual);
+	dns = fakedns_new(agent->loop, 4, answer_late, &until);
+	ck_assert_ptr_nonnull(dns);
+	snprintf(tenants, sizeof(tenants),
+	    TENANTS ",\"late\":{\"key\":{\"env\":\"RLA_TEST_KEY\"},"
+		    "\"dns\":{\"name\":\"x.example\",\"nameservers\":"
+		    "[\"127.0.0.1:%u\"],\"timeout_ms\":60000}}",
+	    server[0].port, server[1].port, fakedns_endpoint(dns).port);
+	until = loop_now() + RELOAD_READY_US + 500000;
+	load(&(struct shape){.tenants = tenants}, 1);
+	settle();
+	ck_assert_uint_eq(agent->setup->generation, 2);
+	ck_assert(dispatch_is_ready(agent->dispatch));
+	fakedns_free(dns);
+	stop();
+}
+END_TEST
+
+START_TEST(a_hangup_loads_again)
+{
+	start(&usual);
+	write_file(&other);
+	ck_assert_int_eq(raise(SIGHUP), 0);
+	expect_welcome(&a, 2);
+	ck_assert_int_eq(raise(SIGHUP), 0); /* unchanged: all the same */
+	expect_welcome(&a, 3);
+	stop();
+}
+END_TEST
+
+START_TEST(a_changed_file_is_seen)
+{
+	start(&usual);
+	ck_assert(agent->loading.watching);
+	write_file(&other);
+	expect_welcome(&a, 2);
+	write_text("{}");
+	TURN_UNTIL(agent->loading.error[0] != '\0');
+	ck_assert_uint_eq(agent->setup->generation, 2);
+	write_file(&usual);
+	expect_welcome(&a, 3);
+	ck_assert_str_eq(agent->loading.error, "");
+	stop();
+}
+END_TEST
+
+/* The file is as it was: the error is gone, and nothing is loaded. */
+START_TEST(a_mistake_that_is_taken_back)
+{
+	start(&usual);
+	write_text("{}");
+	TURN_UNTIL(agent->loading.error[0] != '\0');
+	write_file(&usual);
+	TURN_UNTIL(agent->loading.error[0] == '\0');
+	ck_assert_uint_eq(agent->setup->generation, 1);
+	stop();
+}
+END_TEST
+
+START_TEST(not_while_draining)
+{
+	start(&usual);
+	ask(&a, 1, "plain");
+	take(0);
+	peer_empty(&control, IPC_DRAIN, 1);
+	expect_go_away(&a, 1);
+	ask_reload(2, IPC_REASON_DRAINING);
+	ck_assert(!peer_take(&control, &reply));
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	ck_assert_int_eq(agent_run(agent), 0); /* it ends by itself */
+	expect_done(&control, 1, IPC_REASON_OK);
+	stop();
+}
+END_TEST
+
+/* Quit while it drains: what was waited for did not come about. */
+START_TEST(a_drain_that_is_cut_short)
+{
+	start(&usual);
+	ask(&a, 1, "plain");
+	take(0);
+	peer_empty(&control, IPC_DRAIN, 1);
+	expect_go_away(&a, 1);
+	peer_empty(&control, IPC_QUIT, 2);
+	expect_done(&control, 2, IPC_REASON_OK);
+	expect_done(&control, 1, IPC_REASON_DRAINING);
+	stop();
+}
+END_TEST
+
+START_TEST(drain_and_reload_are_for_operators)
+{
+	start(&usual);
+	peer_empty(&a, IPC_RELOAD, 1);
+	expect_done(&a, 1, IPC_REASON_UNAUTHORISED);
+	peer_empty(&a, IPC_DRAIN, 2);
+	expect_done(&a, 2, IPC_REASON_UNAUTHORISED);
+	ck_assert_uint_eq(agent->setup->generation, 1);
+	ck_assert(!agent->draining);
+	stop();
+}
+END_TEST
+
+/* A reload that decides nothing anew leaves the hash: a resend goes on. */
+START_TEST(a_resend_is_adopted_over_a_reload)
+{
+	struct peer_base again;
+
+	start(&usual);
+	ask(&a, 1, "plain");
+	take(0);
+	load(&(struct shape){.listener = ",\"mode\":\"0600\""}, 1);
+	join(&b, main_path);
+	again = base;
+	again.hash = agent->setup->config->hash;
+	again.age_us = 1000;
+	peer_check(&b, 1, &again, "plain", NULL);
+	settle();
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &b, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	ck_assert_uint_eq(fake_server_count(&server[0], &q), 0);
+	peer_close(&b);
+	stop();
+}
+END_TEST
+
+/* Caps hold for what comes after. */
+START_TEST(limits_change)
+{
+	start(&usual);
+	ask(&a, 1, "plain");
+	take(0);
+	load(&(struct shape){.limits = "\"max_inflight\":1"}, 1);
+	expect_welcome(&a, 2);
+	ask(&a, 2, "plain");
+	expect_failed(&a, 2, false, IPC_REASON_OVERLOADED);
+	load(&usual, 2);
+	expect_welcome(&a, 3);
+	ask(&a, 3, "plain");
+	take(0);
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &a, 3, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	stop();
+}
+END_TEST
+
+/* What is over a cap already takes nobody else's place. */
+START_TEST(a_lower_cap_shuts_nobody_else_out)
+{
+	static struct ipc_peer many[80];
+	size_t i;
+
+	start(&usual);
+	for (i = 0; i < 80; i++)
+		join(&many[i], main_path);
+	load(&(struct shape){.listener = ",\"max_connections\":1",
+		 .listeners = ",\"b\":{\"path\":\"%s/b.sock\","
+			      "\"max_connections\":1}"},
+	    1);
+	join(&b, extra_path);
+	peer_close(&b);
+	join(&b, control_path);
+	peer_close(&b);
+	peer_open(&b, main_path);
+	peer_hello(&b);
+	expect_error(&b, 0, IPC_ERR_BUSY);
+	peer_close(&b);
+	for (i = 0; i < 80; i++)
+		peer_close(&many[i]);
+	stop();
+}
+END_TEST
+
+static uint64_t
+counted(const char *rule, size_t offset)
+{
+	const struct config_rule *r =
+	    config_rule(agent->setup->config, rule, strlen(rule));
+	uint64_t n;
+
+	ck_assert_ptr_nonnull(r);
+	memcpy(&n, (const char *)setup_counters(agent->setup, r) + offset,
+	    sizeof(n));
+	return n;
+}
+#define COUNTED(rule, field) \
+	counted(rule, offsetof(struct rule_counters, field))
+
+START_TEST(counts_of_rules_go_on)
+{
+	start(&usual);
+	ask(&a, 1, "plain");
+	take(0);
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	ask(&a, 2, "plain"); /* begun before, decided after */
+	take(0);
+	load(&other, 1);
+	expect_welcome(&a, 2);
+	deny(&server[0]);
+	expect_decision(
+	    &a, 2, IPC_DENIED, false, IPC_SOURCE_SERVER, IPC_REASON_RESOURCE);
+	ck_assert_uint_eq(COUNTED("plain", checks), 2);
+	ck_assert_uint_eq(COUNTED("plain", allowed), 1);
+	ck_assert_uint_eq(COUNTED("plain", denied), 1);
+	stop();
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("reload");
+	TCase *tc = tcase_create("reload");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, a_new_rule_is_for_what_comes_after);
+	tcase_add_test(tc, an_unchanged_tenant_stays);
+	tcase_add_loop_test(
+	    tc, a_bad_file_changes_nothing, 0, sizeof(bad) / sizeof(bad[0]));
+	tcase_add_test(tc, a_remark_for_who_asked);
+	tcase_add_test(tc, listeners_come_and_go);
+	tcase_add_test(tc, who_may_not_any_more_is_sent_away);
+	tcase_add_test(tc, idle_clients_are_closed_at_once);
+	tcase_add_test(tc, the_control_socket_can_move);
+	tcase_add_test(tc, a_socket_does_not_change_its_kind);
+	tcase_add_test(tc, a_key_rotates_without_loss);
+	tcase_add_test(tc, an_answer_under_the_wrong_key_is_none);
+	tcase_add_test(tc, the_next_one_replaces_one_that_waits);
+	tcase_add_test(tc, a_bad_one_replaces_one_that_waits_too);
+	tcase_add_test(tc, ready_in_the_last_turn);
+	tcase_add_test(tc, a_hangup_loads_again);
+	tcase_add_test(tc, a_changed_file_is_seen);
+	tcase_add_test(tc, a_mistake_that_is_taken_back);
+	tcase_add_test(tc, not_while_draining);
+	tcase_add_test(tc, a_drain_that_is_cut_short);
+	tcase_add_test(tc, drain_and_reload_are_for_operators);
+	tcase_add_test(tc, a_resend_is_adopted_over_a_reload);
+	tcase_add_test(tc, limits_change);
+	tcase_add_test(tc, a_lower_cap_shuts_nobody_else_out);
+	tcase_add_test(tc, counts_of_rules_go_on);
+	suite_add_tcase(suite, tc);
+	return harness_run(suite);
+}
