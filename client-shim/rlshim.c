@@ -1,14 +1,19 @@
 /*
- * librlshim: the blocking client of rl-agent, one source on purpose so that
- * it can be dropped into a project. It needs libc and its own header only,
- * and carries the client's half of the codec that proto/IPC.md specifies,
- * held to proto/vectors/ipc.json.
+ * librlshim: the client of rl-agent, one source on purpose so that it can be
+ * dropped into a project. It needs libc and its own header only, and carries
+ * the client's half of the codec that proto/IPC.md specifies, held to
+ * proto/vectors/ipc.json.
  *
- * From top to bottom: names, codec, client, waiting, frames that come in,
- * connecting, one call, and the public functions. Nothing is allocated but
- * the client itself and the text of a query. A client is used by one thread
- * at a time; rl_interrupt() alone may run beside it, and touches the three
- * atomics only. Every wait is bounded by a deadline on the monotonic clock.
+ * From top to bottom: names, codec, small things, operations, connections,
+ * frames that come in, the engine, rl_fd(), calls that block, validation, and
+ * the public functions. There is one engine, which never blocks: operations
+ * wait in a queue, go out on a connection, and end, each exactly once, in
+ * op_end(). A call that blocks is one more operation, with a poll until it
+ * ended; the asynchronous form drives the same engine from its own calls.
+ *
+ * A client is used by one thread at a time; rl_interrupt() alone may run
+ * beside it, and touches the three atomics only. Every wait is bounded by a
+ * deadline on the monotonic clock.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,13 +30,16 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +53,7 @@
 #define WIRE_LABEL   256
 #define WIRE_TEXT    512
 #define WIRE_ID      16 /* an operation id, a configuration hash */
+#define STAMP_LEN    (2 * WIRE_ID + 12)
 
 #define OPT_DETAIL 0x1u
 #define OPT_KEY    0x2u
@@ -59,12 +68,17 @@ enum wire_type {
 	W_CANCEL = 0x0012,
 	W_REPORT = 0x0020,
 	W_REPORT_ADHOC = 0x0021,
+	W_REPORT_RULE = 0x0022,
 	W_PING = 0x0030,
 	W_WAIT = 0x0040,
 	W_STATUS = 0x0041,
 	W_SERVERS = 0x0042,
 	W_POLICY = 0x0043,
+	W_RULES = 0x0044,
+	W_EXPLAIN = 0x0045,
 	W_QUIT = 0x0060,
+	W_RELOAD = 0x0061,
+	W_DRAIN = 0x0062,
 	W_WELCOME = 0x8001,
 	W_DECISION = 0x8010,
 	W_REPORTED = 0x8020,
@@ -89,20 +103,36 @@ enum wire_error {
 /* ---- what this library chooses ---- */
 
 #define MS                 INT64_C(1000) /* times are in microseconds */
-#define GRACE              (100 * MS)    /* for the agent's own last word */
+#define NEVER              INT64_MAX
+#define GRACE              (100 * MS) /* for the agent's own last word */
 #define BACKOFF_MIN        (2 * MS)
 #define BACKOFF_MAX        (100 * MS)
 #define FIRST_TIMEOUT_MS   1000u   /* until an agent was reached */
 #define DEFAULT_CEILING_MS 600000u /* of what an agent calls its default */
+#define QUERY_MS           5000u   /* at least, to answer a query */
+#define CONTROL_MS         60000u
 #define DOCUMENT_MAX       (8u << 20)
 #define POOL_IDS           16
+#define INFLIGHT_DEFAULT   1024u
+#define INFLIGHT_MAX       65536u
+#define UNWATCHED          (5 * MS)    /* between looks, without epoll */
+#define SILENCE            (1000 * MS) /* of an agent that hangs */
+#define CONN_MAX           4  /* the current one, and those going away */
+#define READ_ROUNDS        64 /* from one connection before the others */
 
-/* How a call, or one step of it, ended. */
+/* A request id is a number that counts up, and the row of its operation. */
+#define ROW_BITS 18
+#define ROW_MASK ((1u << ROW_BITS) - 1)
+#define ROW_NONE ROW_MASK
+
+_Static_assert(2 * INFLIGHT_MAX + 1 < ROW_NONE, "checks, reports and a call");
+
+/* How an operation, or a connection, ended. */
 enum end {
 	END_MORE,        /* not yet */
 	END_ANSWER,      /* as it should */
 	END_TIMEOUT,     /* at its deadline */
-	END_INTERRUPT,   /* rl_interrupt() */
+	END_INTERRUPT,   /* rl_interrupt(), rl_cancel() */
 	END_LOST,        /* the connection broke, or could not be made now */
 	END_BUSY,        /* the agent has too many connections */
 	END_REFUSED,     /* it does not talk to us */
@@ -112,14 +142,48 @@ enum end {
 };
 
 enum kind {
-	KIND_HELLO,
 	KIND_CHECK,
 	KIND_REPORT,
-	KIND_REPORT_ADHOC,
 	KIND_PING,
 	KIND_WAIT,
-	KIND_QUERY,
+	KIND_DOCUMENT,
 	KIND_CONTROL,
+};
+
+struct list {
+	struct op *first, *last;
+};
+
+enum conn_state {
+	CONN_GREETING, /* HELLO is on its way */
+	CONN_UP,       /* WELCOME was read */
+	CONN_RETIRING, /* GO_AWAY was read; some answers may still come */
+};
+
+struct conn {
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	enum conn_state state;
+	bool mute;        /* the agent takes no more; reading finds its end */
+	bool full;        /* so much is unread that it takes nothing now */
+	uint32_t watched; /* what epoll watches it for; 0: it does not */
+	uint64_t hello_id;
+	int64_t heard;       /* when it last said anything, or was made */
+	struct list pending; /* what was written to it, oldest first */
+	size_t owed;         /* of those, the ones that a CANCEL is due to */
+	uint64_t sent;       /* bytes that the kernel took, ever */
+	size_t in_len, out_at, out_len;
+	uint8_t in[WIRE_FRAME];
+	/* Room for a frame when there is less than one, and for CANCELs. */
+	uint8_t out[2 * WIRE_FRAME + 256 * HEAD_LEN];
+};
+
+/* Three tables in one allocation, which have nothing to do with each other. */
+struct row {
+	struct op *op;   /* by the low bits of an id */
+	struct op *heap; /* by deadline, the first c->live */
+	uint32_t spare;  /* row numbers without an op, the first c->spares */
 };
 
 struct rl_client {
@@ -132,43 +196,47 @@ struct rl_client {
 	char name[RL_NAME_MAX + 1];
 	uint32_t timeout_ms;
 	enum rl_failure on_failure;
+	uint32_t max_inflight;
 
-	int fd; /* -1: no connection */
-	dev_t fd_dev;
-	ino_t fd_ino;
-	bool greeted;  /* WELCOME was read */
-	bool retiring; /* GO_AWAY was read */
-	uint64_t next_id;
+	/* Connections: [0] takes what is new, the others are going away. */
+	struct conn *conns[CONN_MAX];
+	int64_t retry_at; /* not before then, when there is none */
+	int64_t pause;
+	unsigned losses; /* since something was answered */
+	bool reached;    /* the last try to connect did */
+	bool busy;       /* the last try was refused as one too many */
+	uint64_t ids;
 	uint32_t default_deadline_ms; /* 0: never told */
 	uint32_t max_frame;
 	uint8_t config_hash[WIRE_ID];
 
+	/* Operations: each in one list, and until it is done in a row. */
+	struct row *rows;
+	size_t row_count, spares, live;
+	struct list queue; /* to be written to conns[0] */
+	struct list done;  /* to be collected */
+	size_t checks;     /* submitted and not collected */
+	size_t reports;    /* submitted and not answered */
+
+	int epoll, timer;   /* -1: nobody asked for rl_fd() */
+	int64_t timer_when; /* what it is set to */
+
 	uint32_t jitter;
 	size_t pool_left;
 	uint8_t pool[POOL_IDS][WIRE_ID];
-	char text[RL_TEXT_MAX + 1];
-
-	size_t in_len, out_at, out_len;
-	uint8_t in[WIRE_FRAME];
-	uint8_t out[WIRE_FRAME];
+	char text[RL_TEXT_MAX + 1];  /* rl_last_text() */
+	char blame[RL_TEXT_MAX + 1]; /* the last trouble with a connection */
+	uint8_t frame[WIRE_FRAME];   /* what was asked for last */
 };
 
-/* One frame that went out and the answer to come. */
-struct exchange {
-	enum kind kind;
-	uint64_t id;
-	bool sent; /* wholly written to a connection that stands */
-	int64_t begun;
-};
-
-/* One sample, of a tracker of the configuration or of the one given. */
+/* One sample, for the trackers of a rule, or for one of a tenant. */
 struct sample {
 	uint32_t latency_ms;
+	const char *rule; /* NULL: a tracker */
 	const char *tenant;
-	const char *tracker; /* NULL: it is given */
-	const char *key;     /* NULL: none */
+	const struct rl_guard *tracker;
+	const char *key; /* NULL: none */
 	size_t key_len;
-	const struct rl_guard *given;
 };
 
 /* What a check says of its history; 3.1 of IPC.md. */
@@ -179,20 +247,39 @@ struct stamp {
 	uint32_t deadline_ms;
 };
 
-struct call {
-	struct exchange x;
+/*
+ * What was asked for, over as many connections as it takes. That of a
+ * blocking call is on its stack, a submitted one on the heap.
+ */
+struct op {
+	enum kind kind;
+	bool submitted;
+	enum end end;      /* END_MORE: it has not */
+	struct list *list; /* queue, pending of conn, done, or NULL */
+	struct op *prev, *next;
+	uint32_t row;
+	size_t heap_at;
+
+	uint64_t id;        /* of its frame; 0: not written, or disowned */
+	struct conn *conn;  /* where it was written to; NULL: in the queue */
+	uint64_t sent_from; /* when no more was sent there, it was not begun */
+	uint64_t sent_at;   /* when so much was sent there, it was, wholly */
+	int64_t begun;      /* the writing of that frame */
+	bool owed;          /* its CANCEL had no room yet */
+
 	int64_t start;
 	int64_t deadline;
-	bool by_default;      /* the deadline is the agent's default */
-	bool reached;         /* the last try to connect did */
-	bool busy;            /* the last try was refused as one too many */
-	bool exposed;         /* a connection broke with it unanswered */
+	int64_t patience;     /* for the answer, at least */
 	int64_t cancel_until; /* not 0: cancelled, waiting for the last word */
-	int64_t pause;
-	unsigned losses;
+	int64_t until;        /* its place in the heap; maybe too early */
+	bool by_default;      /* the deadline is the agent's default */
+	bool exposed;         /* a connection broke with it unanswered */
+
+	/* But for what op_encode() fills in. The client's, or its own. */
+	const uint8_t *frame;
+	size_t frame_len;
 
 	/* KIND_CHECK */
-	const struct rl_check *check;
 	struct rl_decision *decision;
 	struct rl_detail *detail;
 	struct stamp stamp;
@@ -200,12 +287,15 @@ struct call {
 	uint8_t first_hash[WIRE_ID];
 
 	/* the others */
-	enum wire_type type; /* of a query or control */
-	struct sample sample;
 	int status;
 	int64_t round_trip;
 	char *document;
 	size_t document_len, document_cap;
+
+	/* submitted */
+	uint64_t ticket;
+	void *user;
+	struct rl_decision own;
 };
 
 /* ---- names ---- */
@@ -318,6 +408,7 @@ struct get {
 	bool bad;
 };
 
+/* NULL: zeros, to be filled in later. */
 static void
 put_bytes(struct put *p, const void *bytes, size_t len)
 {
@@ -325,8 +416,10 @@ put_bytes(struct put *p, const void *bytes, size_t len)
 		p->full = true;
 		return;
 	}
-	if (len > 0)
+	if (bytes != NULL)
 		memcpy(p->at, bytes, len);
+	else
+		memset(p->at, 0, len);
 	p->at += len;
 }
 
@@ -390,12 +483,6 @@ get_le(struct get *g, size_t len)
 	while (len-- > 0)
 		v = v << 8 | p[len];
 	return v;
-}
-
-static uint8_t
-get_u8(struct get *g)
-{
-	return (uint8_t)get_le(g, 1);
 }
 
 static uint16_t
@@ -475,9 +562,9 @@ get_done(const struct get *g)
 }
 
 static struct put
-enc_begin(uint8_t buf[WIRE_FRAME], enum wire_type type, uint64_t id)
+enc_begin(uint8_t *buf, size_t room, enum wire_type type, uint64_t id)
 {
-	struct put p = {buf, buf, buf + WIRE_FRAME, false};
+	struct put p = {buf, buf, buf + room, false};
 
 	put_u32(&p, 0);
 	put_u16(&p, (uint16_t)type);
@@ -499,18 +586,20 @@ enc_end(struct put *p)
 	return len;
 }
 
+/* With so many bytes to be filled in later. */
 static size_t
-enc_empty(uint8_t buf[WIRE_FRAME], enum wire_type type, uint64_t id)
+enc_plain(uint8_t *buf, enum wire_type type, uint64_t id, size_t len)
 {
-	struct put p = enc_begin(buf, type, id);
+	struct put p = enc_begin(buf, HEAD_LEN + len, type, id);
 
+	put_bytes(&p, NULL, len);
 	return enc_end(&p);
 }
 
 static size_t
 enc_hello(uint8_t buf[WIRE_FRAME], uint64_t id, const char *name)
 {
-	struct put p = enc_begin(buf, W_HELLO, id);
+	struct put p = enc_begin(buf, WIRE_FRAME, W_HELLO, id);
 
 	put_u32(&p, WIRE_MAGIC);
 	put_u16(&p, WIRE_VERSION);
@@ -539,9 +628,18 @@ put_resource(struct put *p, const struct rl_resource *resource)
 	put_str(p, resource->bucket, resource->bucket_len);
 }
 
+static void
+put_stamp(struct put *p, const struct stamp *stamp)
+{
+	put_bytes(p, stamp->operation_id, WIRE_ID);
+	put_bytes(p, stamp->config_hash, WIRE_ID);
+	put_le(p, stamp->age_us, 8);
+	put_u32(p, stamp->deadline_ms);
+}
+
 static size_t
-enc_check(uint8_t buf[WIRE_FRAME], uint64_t id, const struct stamp *stamp,
-    const struct rl_check *check, bool detail)
+enc_check(uint8_t buf[WIRE_FRAME], uint64_t id, const struct rl_check *check,
+    bool detail)
 {
 	struct put p;
 	uint32_t options = 0;
@@ -551,11 +649,9 @@ enc_check(uint8_t buf[WIRE_FRAME], uint64_t id, const struct stamp *stamp,
 		options |= OPT_DETAIL;
 	if (check->key != NULL)
 		options |= OPT_KEY;
-	p = enc_begin(buf, check->rule != NULL ? W_CHECK : W_CHECK_ADHOC, id);
-	put_bytes(&p, stamp->operation_id, WIRE_ID);
-	put_bytes(&p, stamp->config_hash, WIRE_ID);
-	put_le(&p, stamp->age_us, 8);
-	put_u32(&p, stamp->deadline_ms);
+	p = enc_begin(
+	    buf, WIRE_FRAME, check->rule != NULL ? W_CHECK : W_CHECK_ADHOC, id);
+	put_bytes(&p, NULL, STAMP_LEN);
 	put_u32(&p, options);
 	put_u32(&p, check->tokens != 0 ? check->tokens : 1);
 	if (check->rule != NULL) {
@@ -577,12 +673,18 @@ enc_check(uint8_t buf[WIRE_FRAME], uint64_t id, const struct stamp *stamp,
 static size_t
 enc_report(uint8_t buf[WIRE_FRAME], uint64_t id, const struct sample *sample)
 {
-	struct put p = enc_begin(buf, W_REPORT, id);
+	struct put p = enc_begin(buf, WIRE_FRAME,
+	    sample->rule != NULL ? W_REPORT_RULE : W_REPORT, id);
 
 	put_u32(&p, sample->latency_ms);
 	put_u32(&p, sample->key != NULL ? OPT_KEY : 0);
-	put_text(&p, sample->tenant);
-	put_text(&p, sample->tracker);
+	if (sample->rule != NULL) {
+		put_text(&p, sample->rule);
+	} else {
+		put_text(&p, sample->tenant);
+		put_str(
+		    &p, sample->tracker->tracker, sample->tracker->tracker_len);
+	}
 	put_str(&p, sample->key, sample->key_len);
 	return enc_end(&p);
 }
@@ -591,8 +693,8 @@ static size_t
 enc_report_adhoc(
     uint8_t buf[WIRE_FRAME], uint64_t id, const struct sample *sample)
 {
-	const struct rl_guard *tracker = sample->given;
-	struct put p = enc_begin(buf, W_REPORT_ADHOC, id);
+	const struct rl_guard *tracker = sample->tracker;
+	struct put p = enc_begin(buf, WIRE_FRAME, W_REPORT_ADHOC, id);
 
 	put_u32(&p, sample->latency_ms);
 	put_u32(&p, tracker->ttl_ms);
@@ -605,20 +707,14 @@ enc_report_adhoc(
 }
 
 static size_t
-enc_ping(uint8_t buf[WIRE_FRAME], uint64_t id, const void *bytes, size_t len)
+enc_explain(uint8_t buf[WIRE_FRAME], uint64_t id, const struct rl_check *check)
 {
-	struct put p = enc_begin(buf, W_PING, id);
+	struct put p = enc_begin(buf, WIRE_FRAME, W_EXPLAIN, id);
 
-	put_bytes(&p, bytes, len);
-	return enc_end(&p);
-}
-
-static size_t
-enc_wait(uint8_t buf[WIRE_FRAME], uint64_t id, uint32_t timeout_ms)
-{
-	struct put p = enc_begin(buf, W_WAIT, id);
-
-	put_u32(&p, timeout_ms);
+	put_u32(&p, check->key != NULL ? OPT_KEY : 0);
+	put_u32(&p, check->tokens != 0 ? check->tokens : 1);
+	put_text(&p, check->rule);
+	put_str(&p, check->key, check->key_len);
 	return enc_end(&p);
 }
 
@@ -638,7 +734,7 @@ dec_welcome(struct get *g, struct welcome *out)
 		g->bad = true;
 	(void)get_u16(g);
 	out->max_frame = get_u32(g);
-	(void)get_u32(g); /* max_inflight: we have one at a time */
+	(void)get_u32(g); /* max_inflight: what is beyond it is Failed */
 	out->default_deadline_ms = get_u32(g);
 	hash = get_bytes(g, WIRE_ID);
 	if (hash != NULL)
@@ -720,21 +816,12 @@ dec_decision(struct get *g, struct rl_decision *out, struct rl_detail *detail)
 	return get_done(g);
 }
 
+/* DONE and REPORTED, whose reasons are of two bytes and of one. */
 static bool
-dec_reported(struct get *g, enum rl_reason *reason, char *text)
+dec_verdict(struct get *g, size_t size, enum rl_reason *reason, char *text)
 {
-	*reason = (enum rl_reason)get_upto(g, 1, RL_REASON_CANCELLED);
-	(void)get_u8(g);
-	(void)get_u16(g);
-	get_text(g, text);
-	return get_done(g);
-}
-
-static bool
-dec_done(struct get *g, enum rl_reason *reason, char *text)
-{
-	*reason = (enum rl_reason)get_upto(g, 2, RL_REASON_CANCELLED);
-	(void)get_u16(g);
+	*reason = (enum rl_reason)get_upto(g, size, RL_REASON_CANCELLED);
+	(void)get_bytes(g, 4 - size);
 	get_text(g, text);
 	return get_done(g);
 }
@@ -767,6 +854,7 @@ now_us(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+/* For rl_last_text(). */
 __attribute__((format(printf, 2, 3))) static void
 say(struct rl_client *c, const char *format, ...)
 {
@@ -774,6 +862,17 @@ say(struct rl_client *c, const char *format, ...)
 
 	va_start(args, format);
 	vsnprintf(c->text, sizeof(c->text), format, args);
+	va_end(args);
+}
+
+/* What is wrong with the connection, for all that end by it. */
+__attribute__((format(printf, 2, 3))) static void
+blame(struct rl_client *c, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(c->blame, sizeof(c->blame), format, args);
 	va_end(args);
 }
 
@@ -807,61 +906,34 @@ errno_text(int error)
  * A process that daemonised may have closed our descriptors and got their
  * numbers for something else: close only what is still ours.
  */
-static void
-close_socket(const struct rl_client *c)
+static bool
+conn_is_ours(const struct conn *conn)
 {
 	struct stat st;
 
-	if (c->fd >= 0 && fstat(c->fd, &st) == 0 && st.st_dev == c->fd_dev &&
-	    st.st_ino == c->fd_ino)
-		close(c->fd);
+	return conn->fd >= 0 && fstat(conn->fd, &st) == 0 &&
+	       st.st_dev == conn->dev && st.st_ino == conn->ino;
 }
 
+/* Without /proc, in a chroot, it can only be told that it is no file. */
 static void
 close_eventfd(int fd)
 {
 	static const char expected[] = "anon_inode:[eventfd]";
 	char path[32], target[sizeof(expected)];
+	struct stat st;
 	ssize_t len;
 
 	if (fd < 0)
 		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	len = readlink(path, target, sizeof(target));
-	if (len == (ssize_t)sizeof(expected) - 1 &&
-	    memcmp(target, expected, sizeof(expected) - 1) == 0)
+	if (len < 0 && access("/proc/self/fd", X_OK) != 0 &&
+	    fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == 0)
 		close(fd);
-}
-
-/* Ends the connection, without shutdown: a parent may share the socket. */
-static void
-client_drop(struct rl_client *c)
-{
-	close_socket(c);
-	c->fd = -1;
-	c->greeted = c->retiring = false;
-	c->in_len = c->out_at = c->out_len = 0;
-}
-
-/*
- * Makes the client this process's own, at the start and after a fork. The
- * eventfd is stored before the pid, and the interrupt flag looked at after
- * both: so an rl_interrupt() that still saw the old pid is not lost.
- */
-static int
-client_adopt(struct rl_client *c, pid_t pid)
-{
-	int old = atomic_load(&c->wake);
-	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-	client_drop(c);
-	close_eventfd(old);
-	c->pool_left = 0;
-	c->jitter = (uint32_t)pid * 2654435761u ^ (uint32_t)now_us();
-	c->jitter |= 1;
-	atomic_store(&c->wake, wake);
-	atomic_store(&c->pid, pid);
-	return wake >= 0 ? RL_OK : RL_ENOMEM;
+	else if (len == (ssize_t)sizeof(expected) - 1 &&
+		 memcmp(target, expected, sizeof(expected) - 1) == 0)
+		close(fd);
 }
 
 /* A closed eventfd must be noticed before a socket gets its number. */
@@ -874,15 +946,6 @@ client_mend_wake(struct rl_client *c)
 		atomic_store(&c->wake, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
-static void
-client_enter(struct rl_client *c)
-{
-	pid_t pid = getpid();
-
-	if (atomic_load(&c->pid) != pid)
-		(void)client_adopt(c, pid);
-}
-
 /* One operation id: random bits in the form of a UUIDv4. */
 static bool
 client_draw_id(struct rl_client *c, uint8_t out[WIRE_ID])
@@ -893,10 +956,8 @@ client_draw_id(struct rl_client *c, uint8_t out[WIRE_ID])
 		do
 			n = getrandom(c->pool, sizeof(c->pool), 0);
 		while (n < 0 && errno == EINTR);
-		if (n != (ssize_t)sizeof(c->pool)) {
-			say(c, "no random numbers from the system");
+		if (n != (ssize_t)sizeof(c->pool))
 			return false;
-		}
 		c->pool_left = POOL_IDS;
 	}
 	memcpy(out, c->pool[--c->pool_left], WIRE_ID);
@@ -915,9 +976,1294 @@ client_jitter(struct rl_client *c)
 	return c->jitter;
 }
 
-/* ---- waiting ---- */
+/* ---- lists of operations, their rows, and the heap of deadlines ---- */
 
-enum waited { WAIT_READY, WAIT_TIMEOUT, WAIT_INTERRUPT, WAIT_BROKEN };
+/* before NULL: at the end. */
+static void
+list_insert(struct list *list, struct op *before, struct op *op)
+{
+	op->list = list;
+	op->next = before;
+	op->prev = before != NULL ? before->prev : list->last;
+	if (op->prev != NULL)
+		op->prev->next = op;
+	else
+		list->first = op;
+	if (before != NULL)
+		before->prev = op;
+	else
+		list->last = op;
+}
+
+static void
+list_remove(struct op *op)
+{
+	if (op->list == NULL)
+		return;
+	if (op->prev != NULL)
+		op->prev->next = op->next;
+	else
+		op->list->first = op->next;
+	if (op->next != NULL)
+		op->next->prev = op->prev;
+	else
+		op->list->last = op->prev;
+	op->list = NULL;
+}
+
+static void
+list_free(struct list *list)
+{
+	struct op *op;
+
+	while ((op = list->first) != NULL) {
+		list_remove(op);
+		if (op->submitted)
+			free(op);
+	}
+}
+
+/* Room for one operation more. */
+static bool
+rows_reserve(struct rl_client *c)
+{
+	size_t i, count = c->row_count != 0 ? 2 * c->row_count : 4;
+	struct row *grown;
+
+	if (c->spares > 0)
+		return true;
+	if (count > ROW_NONE)
+		count = ROW_NONE;
+	grown = realloc(c->rows, count * sizeof(*grown));
+	if (grown == NULL)
+		return false;
+	for (i = c->row_count; i < count; i++) {
+		grown[i].op = NULL;
+		grown[c->spares++].spare = (uint32_t)i;
+	}
+	c->rows = grown;
+	c->row_count = count;
+	return true;
+}
+
+static void
+heap_place(struct rl_client *c, size_t at, struct op *op)
+{
+	c->rows[at].heap = op;
+	op->heap_at = at;
+}
+
+/* Moves an operation, whose time has changed, to its place. */
+static void
+heap_move(struct rl_client *c, struct op *op)
+{
+	size_t at = op->heap_at, child;
+
+	while (at > 0 && c->rows[(at - 1) / 2].heap->until > op->until) {
+		heap_place(c, at, c->rows[(at - 1) / 2].heap);
+		at = (at - 1) / 2;
+	}
+	while ((child = 2 * at + 1) < c->live) {
+		if (child + 1 < c->live &&
+		    c->rows[child + 1].heap->until < c->rows[child].heap->until)
+			child++;
+		if (c->rows[child].heap->until >= op->until)
+			break;
+		heap_place(c, at, c->rows[child].heap);
+		at = child;
+	}
+	heap_place(c, at, op);
+}
+
+static void
+rows_add(struct rl_client *c, struct op *op)
+{
+	op->row = c->rows[--c->spares].spare;
+	c->rows[op->row].op = op;
+	heap_place(c, c->live++, op);
+	heap_move(c, op);
+}
+
+static void
+rows_remove(struct rl_client *c, struct op *op)
+{
+	struct op *last = c->rows[--c->live].heap;
+
+	c->rows[op->row].op = NULL;
+	c->rows[c->spares++].spare = op->row;
+	if (last == op)
+		return;
+	heap_place(c, op->heap_at, last);
+	heap_move(c, last);
+}
+
+static uint64_t
+next_id(struct rl_client *c, uint32_t row)
+{
+	return ++c->ids << ROW_BITS | row;
+}
+
+static struct op *
+rows_find(const struct rl_client *c, uint64_t id)
+{
+	size_t row = id & ROW_MASK;
+
+	return row < c->row_count ? c->rows[row].op : NULL;
+}
+
+/* ---- an operation: its beginning, its time, its end ---- */
+
+/* To send what was made in c->frame. */
+static struct op
+op_init(const struct rl_client *c, enum kind kind, uint32_t timeout_ms,
+    size_t frame_len)
+{
+	struct op op;
+
+	memset(&op, 0, sizeof(op));
+	op.kind = kind;
+	op.frame = c->frame;
+	op.frame_len = frame_len;
+	op.start = now_us();
+	if (timeout_ms == 0)
+		timeout_ms = c->timeout_ms;
+	op.by_default = timeout_ms == 0;
+	if (timeout_ms == 0)
+		timeout_ms = c->default_deadline_ms;
+	if (timeout_ms == 0)
+		timeout_ms = FIRST_TIMEOUT_MS;
+	op.deadline = op.start + timeout_ms * MS;
+	op.until = op.deadline;
+	return op;
+}
+
+/* Wholly written to a connection that stands. */
+static bool
+op_sent(const struct op *op)
+{
+	return op->conn != NULL && op->conn->sent >= op->sent_at;
+}
+
+/* The agent has the last word at the deadline of what it was given. */
+static int64_t
+op_until(const struct op *op)
+{
+	if (op->cancel_until != 0)
+		return op->cancel_until;
+	if (!op_sent(op))
+		return op->deadline;
+	if (op->kind == KIND_CHECK || op->kind == KIND_WAIT)
+		return op->deadline + GRACE;
+	if (op->begun + op->patience > op->deadline)
+		return op->begun + op->patience;
+	return op->deadline;
+}
+
+static void
+op_rekey(struct rl_client *c, struct op *op)
+{
+	op->until = op_until(op);
+	heap_move(c, op);
+}
+
+static const char too_late[] = "the time was up before the agent was asked";
+
+/* Begins; END_MORE, or why it cannot. The first one has a clean slate. */
+static enum end
+op_start(struct rl_client *c, struct op *op)
+{
+	if (!rows_reserve(c)) {
+		blame(c, "out of memory");
+		return END_NOMEM;
+	}
+	if (op->kind == KIND_CHECK &&
+	    !client_draw_id(c, op->stamp.operation_id)) {
+		blame(c, "no random numbers from the system");
+		return END_UNREACHABLE;
+	}
+	if (c->live == 0) {
+		c->retry_at = c->pause = 0;
+		c->losses = 0;
+		c->reached = c->conns[0] != NULL;
+		c->busy = false;
+		blame(c, "%s", too_late);
+	}
+	rows_add(c, op);
+	list_insert(&c->queue, NULL, op);
+	return END_MORE;
+}
+
+/* May it be asked again when nobody knows whether it was done? */
+static bool
+op_repeats(const struct op *op)
+{
+	return op->kind != KIND_REPORT && op->kind != KIND_CONTROL;
+}
+
+/* Failed: why, when a check ended so. */
+static enum rl_reason
+op_reason(const struct rl_client *c, const struct op *op, enum end end)
+{
+	if (end == END_REFUSED)
+		return RL_REASON_UNAUTHORISED;
+	if (end == END_TIMEOUT && op_sent(op))
+		return RL_REASON_TIMEOUT;
+	if (op_sent(op) || op->exposed)
+		return RL_REASON_INTERRUPTED;
+	if (end == END_TIMEOUT && c->busy)
+		return RL_REASON_OVERLOADED;
+	return RL_REASON_UNAVAILABLE;
+}
+
+static const char *
+op_words(const struct rl_client *c, const struct op *op, enum end end)
+{
+	const struct conn *conn = c->conns[0];
+
+	if (end == END_INTERRUPT)
+		return op->submitted ? "cancelled" : "interrupted";
+	if (end != END_TIMEOUT)
+		return c->blame;
+	if (op_sent(op) || (conn != NULL && conn->state == CONN_GREETING))
+		return "no answer from the agent in time";
+	if (conn == NULL)
+		return c->blame;
+	return conn->full ? "the agent does not read" : too_late;
+}
+
+/* The decision that is made here, because no agent made it. */
+static void
+op_decide(const struct rl_client *c, struct op *op, enum rl_outcome outcome,
+    enum rl_reason reason, const char *words)
+{
+	struct rl_decision *d = op->decision;
+
+	memset(d, 0, sizeof(*d));
+	d->outcome = outcome;
+	d->source = RL_SOURCE_POLICY;
+	d->reason = reason;
+	d->permit = outcome == RL_FAILED && c->on_failure == RL_OPEN &&
+		    reason != RL_REASON_UNAUTHORISED &&
+		    reason != RL_REASON_VALIDATION;
+	snprintf(d->text, sizeof(d->text), "%s", words);
+	if (op->detail != NULL)
+		op->detail->guard_count = op->detail->resource_count = 0;
+}
+
+/* What it comes to. rl_last_text() is for the calls that wait. */
+static void
+op_conclude(struct rl_client *c, struct op *op, enum end end)
+{
+	const char *words = op_words(c, op, end);
+
+	op->end = end;
+	if (op->kind == KIND_CHECK) {
+		if (end == END_INTERRUPT)
+			op_decide(
+			    c, op, RL_CANCELLED, RL_REASON_CANCELLED, words);
+		else if (end != END_ANSWER)
+			op_decide(
+			    c, op, RL_FAILED, op_reason(c, op, end), words);
+		op->decision->elapsed_us = (uint64_t)(now_us() - op->start);
+		words = op->decision->text;
+		if (op->decision->outcome != RL_FAILED &&
+		    op->decision->outcome != RL_CANCELLED)
+			return;
+	} else if (end == END_ANSWER) {
+		return;
+	}
+	if (!op->submitted)
+		say(c, "%s", words);
+}
+
+static bool conn_cancel(struct conn *conn, uint64_t id);
+static bool conn_withdraw(struct conn *conn, const struct op *op);
+
+/* What it was written to has nothing to do with it any more. */
+static void
+op_disown(struct op *op)
+{
+	if (op->owed)
+		op->conn->owed--;
+	op->owed = false;
+	op->conn = NULL;
+	op->id = 0;
+}
+
+/* Takes it out of everything. A submitted report is gone after that. */
+static void
+op_end(struct rl_client *c, struct op *op, enum end end)
+{
+	list_remove(op);
+	rows_remove(c, op);
+	op_conclude(c, op, end);
+	if (op->conn != NULL && end != END_ANSWER &&
+	    !conn_withdraw(op->conn, op) && end == END_TIMEOUT &&
+	    op->kind == KIND_CHECK)
+		(void)conn_cancel(op->conn, op->id);
+	op_disown(op);
+	if (!op->submitted)
+		return;
+	if (op->kind == KIND_CHECK) {
+		list_insert(&c->done, NULL, op);
+	} else {
+		c->reports--;
+		free(op);
+	}
+}
+
+/* Nobody wants it any more; a decision that was made already still counts. */
+static void
+op_give_up(struct rl_client *c, struct op *op)
+{
+	if (op->kind != KIND_CHECK || op->conn == NULL ||
+	    op->conn->sent <= op->sent_from) {
+		op_end(c, op, END_INTERRUPT);
+		return;
+	}
+	op->cancel_until = now_us() + GRACE;
+	if (!conn_cancel(op->conn, op->id)) {
+		op->owed = true;
+		op->conn->owed++;
+	}
+	op_rekey(c, op);
+}
+
+/* Back to the queue, before another. */
+static void
+op_requeue(struct rl_client *c, struct op *op, struct op *before)
+{
+	op_disown(op);
+	list_remove(op);
+	list_insert(&c->queue, before, op);
+	if (op->cancel_until != 0)
+		op_end(c, op, END_INTERRUPT);
+	else
+		op_rekey(c, op);
+}
+
+static uint32_t
+op_left_ms(const struct op *op, int64_t now)
+{
+	int64_t left = (op->deadline - now) / MS;
+
+	return left < 1 ? 1 : (uint32_t)left;
+}
+
+/* Tells a first send from a resend; only a lost connection makes one. */
+static void
+op_stamp(const struct rl_client *c, struct op *op, int64_t now)
+{
+	if (op->exposed) {
+		memcpy(op->stamp.config_hash, op->first_hash, WIRE_ID);
+		op->stamp.age_us = now > op->first_write
+				       ? (uint64_t)(now - op->first_write)
+				       : 1;
+		return;
+	}
+	op->first_write = now;
+	op->stamp.deadline_ms = op_left_ms(op, now);
+	memcpy(op->first_hash, c->config_hash, WIRE_ID);
+}
+
+/* Fills in what is known now: the id, which a ping has echoed, and times. */
+static void
+op_encode(const struct rl_client *c, struct op *op, int64_t now, uint8_t *buf)
+{
+	struct put p = {buf, buf + 8, buf + op->frame_len, false};
+
+	op->document_len = 0;
+	memcpy(buf, op->frame, op->frame_len);
+	put_le(&p, op->id, 8);
+	if (op->kind == KIND_CHECK) {
+		op_stamp(c, op, now);
+		put_stamp(&p, &op->stamp);
+	} else if (op->kind == KIND_PING) {
+		put_le(&p, op->id, 8);
+	} else if (op->kind == KIND_WAIT) {
+		put_u32(&p, op_left_ms(op, now));
+	}
+}
+
+/* ---- a connection: its end, and what goes out ---- */
+
+/* Without shutdown: a parent may share the socket. */
+static void
+conn_close(struct rl_client *c, struct conn *conn)
+{
+	int i;
+
+	for (i = 0; i < CONN_MAX; i++) {
+		if (c->conns[i] == conn)
+			c->conns[i] = NULL;
+	}
+	if (conn_is_ours(conn)) {
+		/* Closing alone does not do while a child has a copy. */
+		if (c->epoll >= 0 && conn->watched != 0)
+			epoll_ctl(c->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
+		close(conn->fd);
+	}
+	free(conn);
+}
+
+/* When to try again: an agent that was restarted is there at once, but one
+ * that loses each connection is not asked in a tight loop. */
+static void
+client_pause(struct rl_client *c)
+{
+	c->pause = c->pause == 0 ? BACKOFF_MIN : 2 * c->pause;
+	if (c->pause > BACKOFF_MAX)
+		c->pause = BACKOFF_MAX;
+	c->retry_at = now_us() + c->pause + client_jitter(c) % (c->pause / 2);
+}
+
+static void
+client_lost(struct rl_client *c)
+{
+	if (c->losses++ > 0)
+		client_pause(c);
+}
+
+/* No connection came to be. */
+static void
+client_failed(struct rl_client *c, enum end end)
+{
+	c->busy = end == END_BUSY;
+	if (end == END_LOST || end == END_BUSY) {
+		client_pause(c);
+		return;
+	}
+	while (c->queue.first != NULL)
+		op_end(c, c->queue.first, end);
+}
+
+/*
+ * The connection ended so. What was written to it is asked again where that
+ * is right, before what is newer, in the order that it had.
+ */
+static void
+conn_end(struct rl_client *c, struct conn *conn, enum end end)
+{
+	bool again = end == END_LOST || end == END_BUSY;
+	bool current = conn == c->conns[0];
+	struct op *op, *before = c->queue.first;
+
+	while ((op = conn->pending.first) != NULL) {
+		op->exposed = op->exposed || op_sent(op);
+		if (op->cancel_until != 0)
+			op_end(c, op, END_INTERRUPT);
+		else if (again && (!op->exposed || op_repeats(op)))
+			op_requeue(c, op, before);
+		else
+			op_end(c, op, end);
+	}
+	if (current && conn->state == CONN_GREETING) {
+		client_failed(c, end);
+	} else if (current) {
+		c->busy = end == END_BUSY;
+		client_lost(c);
+	}
+	conn_close(c, conn);
+}
+
+static uint8_t *
+conn_room(struct conn *conn, size_t len)
+{
+	if (sizeof(conn->out) - conn->out_len < len && conn->out_at > 0) {
+		conn->out_len -= conn->out_at;
+		memmove(conn->out, conn->out + conn->out_at, conn->out_len);
+		conn->out_at = 0;
+	}
+	return sizeof(conn->out) - conn->out_len < len
+		   ? NULL
+		   : conn->out + conn->out_len;
+}
+
+/* False: there is no room now. */
+static bool
+conn_cancel(struct conn *conn, uint64_t id)
+{
+	uint8_t *at = conn_room(conn, HEAD_LEN);
+
+	if (at == NULL)
+		return false;
+	conn->out_len += enc_plain(at, W_CANCEL, id, 0);
+	return true;
+}
+
+/*
+ * What nobody waits for is not sent, when none of it was: else a check that
+ * ended as never written would be begun later all the same.
+ */
+static bool
+conn_withdraw(struct conn *conn, const struct op *op)
+{
+	size_t len = (size_t)(op->sent_at - op->sent_from);
+	uint8_t *at = conn->out + conn->out_at;
+	struct op *later;
+
+	if (conn->mute || conn->sent > op->sent_from)
+		return false;
+	at += op->sent_from - conn->sent;
+	conn->out_len -= len;
+	memmove(at, at + len, (size_t)(conn->out + conn->out_len - at));
+	if (conn->out_at == conn->out_len)
+		conn->out_at = conn->out_len = 0;
+	for (later = conn->pending.last;
+	     later != NULL && later->sent_from > op->sent_from;
+	     later = later->prev) {
+		later->sent_from -= len;
+		later->sent_at -= len;
+	}
+	return true;
+}
+
+static void
+conn_pay(struct conn *conn)
+{
+	struct op *op;
+
+	if (conn_room(conn, HEAD_LEN) == NULL)
+		return;
+	for (op = conn->pending.first; op != NULL && conn->owed > 0;
+	     op = op->next) {
+		if (!op->owed)
+			continue;
+		if (!conn_cancel(conn, op->id))
+			return;
+		op->owed = false;
+		conn->owed--;
+	}
+}
+
+/* Takes what waits for a connection, while there is room for any frame. */
+static void
+conn_fill(struct rl_client *c, struct conn *conn)
+{
+	struct op *op;
+	uint8_t *at;
+	size_t len;
+
+	while ((op = c->queue.first) != NULL &&
+	       conn->out_len - conn->out_at <= WIRE_FRAME &&
+	       (at = conn_room(conn, WIRE_FRAME)) != NULL) {
+		op->id = next_id(c, op->row);
+		op->begun = now_us();
+		if (op->begun >= op->deadline) {
+			op_end(c, op, END_TIMEOUT);
+			continue;
+		}
+		len = op->frame_len;
+		if (len == 0 || len > c->max_frame) {
+			blame(c, "the agent takes frames of %u bytes at most",
+			    (unsigned)c->max_frame);
+			op_end(c, op, END_PROTO);
+			continue;
+		}
+		op_encode(c, op, op->begun, at);
+		conn->out_len += len;
+		op->conn = conn;
+		op->sent_at = conn->sent + (conn->out_len - conn->out_at);
+		op->sent_from = op->sent_at - len;
+		list_remove(op);
+		list_insert(&conn->pending, NULL, op);
+	}
+}
+
+static void
+conn_sent(struct conn *conn, size_t n)
+{
+	conn->sent += n;
+	conn->out_at += n;
+	if (conn->out_at == conn->out_len)
+		conn->out_at = conn->out_len = 0;
+}
+
+/*
+ * Writes what is left to write. A peer that closed may have left us its last
+ * words (an ERROR, a GO_AWAY): then there is no more to write, and reading
+ * finds the end.
+ */
+static void
+conn_flush(struct rl_client *c, struct conn *conn)
+{
+	ssize_t n;
+
+	while (!conn->mute) {
+		if (conn->owed > 0)
+			conn_pay(conn);
+		if (conn->state == CONN_UP)
+			conn_fill(c, conn);
+		if (conn->out_at == conn->out_len)
+			return;
+		n = send(conn->fd, conn->out + conn->out_at,
+		    conn->out_len - conn->out_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+		conn->full = n < 0 && errno == EAGAIN;
+		if (n >= 0) {
+			conn_sent(conn, (size_t)n);
+		} else if (conn->full) {
+			return;
+		} else if (errno == EPIPE || errno == ECONNRESET) {
+			conn->mute = true;
+		} else if (errno != EINTR) {
+			blame(c, "the connection to the agent was lost");
+			conn_end(c, conn, END_LOST);
+			return;
+		}
+	}
+	conn->out_at = conn->out_len = 0;
+}
+
+/* ---- frames that come in ---- */
+
+static enum end
+proto_fault(struct rl_client *c, const char *what)
+{
+	blame(c, "%s: %s", c->address.sun_path, what);
+	return END_PROTO;
+}
+
+/* The last frame of a connection. The request that it names was not begun. */
+static enum end
+on_error(struct rl_client *c, struct op *op, struct get *g)
+{
+	uint16_t code;
+	char text[RL_TEXT_MAX + 1];
+
+	if (!dec_error(g, &code, text))
+		return proto_fault(c, "malformed error frame");
+	if (text[0] != '\0')
+		blame(c, "%s", text);
+	else
+		blame(c, "the agent closed the connection, error %u", code);
+	switch ((enum wire_error)code) {
+	case E_BUSY:
+	case E_SLOW:
+		if (op != NULL)
+			op_requeue(c, op, c->queue.first);
+		return code == E_BUSY ? END_BUSY : END_LOST;
+	case E_UNAUTHORISED:
+		return END_REFUSED;
+	case E_VERSION:
+	case E_MALFORMED:
+	case E_TYPE:
+	case E_GREETING:
+	case E_ID:
+		break;
+	}
+	if (op == NULL)
+		return END_PROTO;
+	op_disown(op);
+	op_end(c, op, op->cancel_until != 0 ? END_INTERRUPT : END_PROTO);
+	return END_LOST; /* the others are not at fault */
+}
+
+/* Makes place for a new connection; answers to come on this one still do. */
+static void
+conn_retire(struct rl_client *c, struct conn *conn)
+{
+	int i;
+
+	for (i = 1; i < CONN_MAX && c->conns[i] != NULL; i++)
+		continue;
+	if (i == CONN_MAX) {
+		blame(c, "the agent went away too often");
+		i = 1;
+		conn_end(c, c->conns[i], END_LOST);
+	}
+	c->conns[i] = conn;
+	c->conns[0] = NULL;
+	conn->state = CONN_RETIRING;
+	client_lost(c);
+}
+
+/* What is above the last one accepted was never begun. */
+static enum end
+on_go_away(struct rl_client *c, struct conn *conn, struct get *g)
+{
+	uint64_t last_id;
+	char text[RL_TEXT_MAX + 1];
+	struct op *op, *before = c->queue.first;
+
+	if (!dec_go_away(g, &last_id, text))
+		return proto_fault(c, "malformed go-away frame");
+	blame(c, "the agent is going away: %s", text);
+	if (conn->state == CONN_GREETING)
+		return END_LOST;
+	while ((op = conn->pending.last) != NULL && op->id > last_id) {
+		op_requeue(c, op, before);
+		before = c->queue.first;
+	}
+	if (conn->state == CONN_UP)
+		conn_retire(c, conn);
+	return END_MORE;
+}
+
+/* At the greeting, and when the agent's configuration changed. */
+static enum end
+on_welcome(struct rl_client *c, struct conn *conn, struct get *g)
+{
+	struct welcome w;
+	struct op *op;
+
+	if (!dec_welcome(g, &w))
+		return proto_fault(c, "malformed welcome frame");
+	if (conn->state == CONN_RETIRING)
+		return END_MORE;
+	conn->state = CONN_UP;
+	c->busy = false;
+	c->max_frame = w.max_frame;
+	memcpy(c->config_hash, w.config_hash, WIRE_ID);
+	c->default_deadline_ms = w.default_deadline_ms;
+	if (c->default_deadline_ms > DEFAULT_CEILING_MS)
+		c->default_deadline_ms = DEFAULT_CEILING_MS;
+	for (op = c->queue.first; op != NULL; op = op->next) {
+		if (op->by_default && !op->exposed &&
+		    c->default_deadline_ms != 0) {
+			op->deadline = op->start + c->default_deadline_ms * MS;
+			op_rekey(c, op);
+		}
+	}
+	return END_MORE;
+}
+
+static enum end
+on_document(struct rl_client *c, struct op *op, uint16_t flags, struct get *g)
+{
+	size_t len = (size_t)(g->end - g->at);
+	size_t cap = op->document_cap != 0 ? op->document_cap : 4096;
+	char *grown;
+
+	if (len > DOCUMENT_MAX - op->document_len)
+		return proto_fault(c, "a document that does not end");
+	if (len > 0 && memchr(g->at, '\0', len) != NULL)
+		return proto_fault(c, "a document that is not text");
+	while (cap < op->document_len + len + 1)
+		cap *= 2;
+	if (cap != op->document_cap) {
+		grown = realloc(op->document, cap);
+		if (grown == NULL) {
+			blame(c, "out of memory");
+			return END_NOMEM;
+		}
+		op->document = grown;
+		op->document_cap = cap;
+	}
+	if (len > 0)
+		memcpy(op->document + op->document_len, g->at, len);
+	op->document_len += len;
+	op->document[op->document_len] = '\0';
+	return (flags & FLAG_MORE) != 0 ? END_MORE : END_ANSWER;
+}
+
+/* The agent's verdict on what does not decide. */
+static enum end
+on_verdict(struct rl_client *c, struct op *op, struct get *g)
+{
+	bool report = op->kind == KIND_REPORT;
+	enum rl_reason reason;
+	char text[RL_TEXT_MAX + 1];
+
+	if (!dec_verdict(g, report ? 1 : 2, &reason, text))
+		return proto_fault(c, "malformed verdict frame");
+	if (reason != RL_REASON_OK)
+		op->status = !report && reason == RL_REASON_TIMEOUT
+				 ? RL_ETIMEDOUT
+				 : RL_EREFUSED;
+	if (op->submitted)
+		return END_ANSWER;
+	if (reason == RL_REASON_OK)
+		say(c, "%s", text); /* a remark, or none */
+	else
+		say(c, "%s%s%s", rl_reason_name(reason),
+		    text[0] != '\0' ? ": " : "", text);
+	return END_ANSWER;
+}
+
+static enum end
+on_pong(struct rl_client *c, struct op *op, struct get *g)
+{
+	uint64_t echoed = get_u64(g);
+
+	if (!get_done(g) || echoed != op->id)
+		return proto_fault(c, "an echo of something else");
+	op->round_trip = now_us() - op->begun;
+	return END_ANSWER;
+}
+
+static enum end
+on_decision(struct rl_client *c, struct op *op, struct get *g)
+{
+	if (!dec_decision(g, op->decision, op->detail))
+		return proto_fault(c, "malformed decision frame");
+	op->decision->by_agent = 1;
+	return END_ANSWER;
+}
+
+/* An answer to what was asked: it must be of the type that answers it. */
+static enum end
+on_answer(struct rl_client *c, struct op *op, uint16_t type, uint16_t flags,
+    struct get *g)
+{
+	switch (op->kind) {
+	case KIND_CHECK:
+		if (type == W_DECISION)
+			return on_decision(c, op, g);
+		break;
+	case KIND_REPORT:
+		if (type == W_REPORTED)
+			return on_verdict(c, op, g);
+		break;
+	case KIND_PING:
+		if (type == W_PONG)
+			return on_pong(c, op, g);
+		break;
+	case KIND_DOCUMENT:
+		if (type == W_DOCUMENT)
+			return on_document(c, op, flags, g);
+		if (type == W_DONE && on_verdict(c, op, g) == END_ANSWER &&
+		    op->status != RL_OK)
+			return END_ANSWER;
+		break;
+	case KIND_WAIT:
+	case KIND_CONTROL:
+		if (type == W_DONE)
+			return on_verdict(c, op, g);
+		break;
+	}
+	return proto_fault(c, "an answer of a wrong type");
+}
+
+struct head {
+	uint32_t length;
+	uint16_t type;
+	uint16_t flags;
+	uint64_t id;
+};
+
+/*
+ * One frame. Answers to ids that nobody waits for are late ones of what gave
+ * up: skipped.
+ */
+static enum end
+conn_take(
+    struct rl_client *c, struct conn *conn, const struct head *h, struct get *g)
+{
+	struct op *op = rows_find(c, h->id);
+	enum end end;
+
+	if (op != NULL && (op->id != h->id || op->conn != conn))
+		op = NULL;
+	if (h->type == W_ERROR)
+		return on_error(c, op, g);
+	if (h->type == W_GO_AWAY)
+		return on_go_away(c, conn, g);
+	if (conn->state == CONN_GREETING && h->id == conn->hello_id)
+		return h->type == W_WELCOME
+			   ? on_welcome(c, conn, g)
+			   : proto_fault(c, "an answer of a wrong type");
+	if (h->type == W_WELCOME && h->id == 0 && conn->state != CONN_GREETING)
+		return on_welcome(c, conn, g);
+	if (op == NULL)
+		return END_MORE;
+	end = on_answer(c, op, h->type, h->flags, g);
+	if (end == END_PROTO)
+		return end;
+	c->losses = 0;
+	c->pause = 0;
+	if (end != END_MORE)
+		op_end(c, op, end);
+	return END_MORE;
+}
+
+/* Takes the frames that are there. */
+static enum end
+conn_parse(struct rl_client *c, struct conn *conn)
+{
+	struct get g;
+	struct head h;
+	size_t at = 0;
+	enum end end = END_MORE;
+
+	while (end == END_MORE && conn->in_len - at >= HEAD_LEN) {
+		g = (struct get){
+		    conn->in + at, conn->in + at + HEAD_LEN, false};
+		h.length = get_u32(&g);
+		h.type = get_u16(&g);
+		h.flags = get_u16(&g);
+		h.id = get_u64(&g);
+		if (h.length < HEAD_LEN || h.length > WIRE_FRAME)
+			return proto_fault(c, "not the protocol of an agent");
+		if (conn->in_len - at < h.length)
+			break;
+		g.end = conn->in + at + h.length;
+		at += h.length;
+		end = conn_take(c, conn, &h, &g);
+	}
+	conn->in_len -= at;
+	if (at > 0 && conn->in_len > 0)
+		memmove(conn->in, conn->in + at, conn->in_len);
+	return end;
+}
+
+/*
+ * Reads until there is no more: a short read shows that, though the end may be
+ * behind it. There is always room, as a full buffer holds a whole frame. Did
+ * something come?
+ */
+static bool
+conn_read(struct rl_client *c, struct conn *conn)
+{
+	size_t room;
+	ssize_t n;
+	int round;
+	enum end end;
+
+	for (round = 0; round < READ_ROUNDS; round++) {
+		room = sizeof(conn->in) - conn->in_len;
+		n = recv(conn->fd, conn->in + conn->in_len, room, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return round > 0;
+		if (n <= 0) {
+			blame(c, "the agent closed the connection");
+			conn_end(c, conn, END_LOST);
+			return true;
+		}
+		conn->in_len += (size_t)n;
+		conn->heard = now_us();
+		end = conn_parse(c, conn);
+		if (end != END_MORE) {
+			conn_end(c, conn, end);
+			return true;
+		}
+		if ((size_t)n < room)
+			break;
+	}
+	return true;
+}
+
+/* ---- the engine: connects, writes, and ends what is due ---- */
+
+static enum end
+connect_fault(struct rl_client *c, int error)
+{
+	if (error == EACCES || error == EPERM) {
+		blame(c, "this user may not use %s", c->address.sun_path);
+		return END_REFUSED;
+	}
+	blame(c, "no agent at %s: %s (errno %d)", c->address.sun_path,
+	    errno_text(error), error);
+	if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN ||
+	    error == EINTR || error == ECONNRESET)
+		return END_LOST;
+	return END_UNREACHABLE;
+}
+
+static struct conn *
+conn_new(struct rl_client *c)
+{
+	struct conn *conn = malloc(sizeof(*conn));
+	struct stat st;
+
+	if (conn == NULL) {
+		blame(c, "out of memory");
+		return NULL;
+	}
+	memset(conn, 0, offsetof(struct conn, in));
+	client_mend_wake(c);
+	conn->fd =
+	    socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (conn->fd < 0 || fstat(conn->fd, &st) != 0) {
+		blame(c, "no socket: %s (errno %d)", errno_text(errno), errno);
+		if (conn->fd >= 0)
+			close(conn->fd);
+		free(conn);
+		return NULL;
+	}
+	conn->dev = st.st_dev;
+	conn->ino = st.st_ino;
+	conn->hello_id = next_id(c, ROW_NONE);
+	conn->heard = now_us();
+	conn->out_len = enc_hello(conn->out, conn->hello_id, c->name);
+	return conn;
+}
+
+/* One try; a Unix socket connects at once or not at all. */
+static void
+client_connect(struct rl_client *c)
+{
+	struct conn *conn = conn_new(c);
+	int error;
+
+	c->reached = false;
+	if (conn == NULL) {
+		client_failed(c, END_UNREACHABLE);
+		return;
+	}
+	if (connect(conn->fd, (const struct sockaddr *)&c->address,
+		sizeof(c->address)) == 0) {
+		c->reached = true;
+		c->conns[0] = conn;
+		return;
+	}
+	error = errno;
+	conn_close(c, conn);
+	client_failed(c, connect_fault(c, error));
+}
+
+/* Did its agent not say a word while this was to be answered? Then it hangs. */
+static bool
+conn_is_silent(const struct conn *conn, const struct op *op, int64_t now)
+{
+	return conn != NULL && conn->heard <= op->start &&
+	       now - conn->heard >= SILENCE;
+}
+
+/* What hangs is left, since another agent may have taken its place. */
+static void
+client_expire(struct rl_client *c, int64_t now)
+{
+	struct conn *conn, *silent = NULL;
+	struct op *op;
+
+	while (c->live > 0 && (op = c->rows[0].heap)->until <= now) {
+		op_rekey(c, op);
+		if (op->until > now)
+			continue;
+		conn = op->conn != NULL ? op->conn : c->conns[0];
+		if (conn_is_silent(conn, op, now))
+			silent = conn;
+		op_end(
+		    c, op, op->cancel_until != 0 ? END_INTERRUPT : END_TIMEOUT);
+	}
+	if (silent != NULL) {
+		blame(c, "no answer from the agent in time");
+		conn_end(c, silent, END_LOST);
+	}
+}
+
+/*
+ * Closes what waits for nothing more, and a connection that the next
+ * operation could not use: half a frame would be in its way.
+ */
+static void
+client_settle(struct rl_client *c)
+{
+	struct conn *conn = c->conns[0];
+	int i;
+
+	for (i = 1; i < CONN_MAX; i++) {
+		if (c->conns[i] != NULL && c->conns[i]->pending.first == NULL)
+			conn_close(c, c->conns[i]);
+	}
+	if (conn != NULL && c->live == 0 &&
+	    (conn->state != CONN_UP || conn->full))
+		conn_close(c, conn);
+}
+
+static bool
+client_read(struct rl_client *c)
+{
+	bool came = false;
+	int i;
+
+	for (i = 0; i < CONN_MAX; i++) {
+		if (c->conns[i] != NULL)
+			came = conn_read(c, c->conns[i]) || came;
+	}
+	return came;
+}
+
+static void
+client_step(struct rl_client *c)
+{
+	int64_t now = now_us();
+	int i;
+
+	/* An answer that came in time counts, however late it is looked at. */
+	if (c->live > 0 && c->rows[0].heap->until <= now)
+		client_read(c);
+	client_expire(c, now);
+	if (c->queue.first != NULL && c->conns[0] == NULL && now >= c->retry_at)
+		client_connect(c);
+	for (i = 0; i < CONN_MAX; i++) {
+		if (c->conns[i] != NULL)
+			conn_flush(c, c->conns[i]);
+	}
+}
+
+/* When there is something to do though nothing comes in. */
+static int64_t
+client_until(const struct rl_client *c)
+{
+	int64_t until = c->live > 0 ? c->rows[0].heap->until : NEVER;
+
+	if (c->queue.first != NULL && c->conns[0] == NULL &&
+	    c->retry_at < until)
+		until = c->retry_at;
+	return until;
+}
+
+/* ---- rl_fd(): an epoll descriptor with the sockets and a timer ---- */
+
+/*
+ * Closes the two while they are still ours, which the one of them shows by
+ * watching the other; the event loop of a daemon may have got their numbers.
+ */
+static void
+watch_end(struct rl_client *c)
+{
+	struct epoll_event none = {.events = 0};
+	int i;
+
+	if (c->epoll >= 0 && c->timer >= 0) {
+		if (epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->timer, &none) == 0) {
+			epoll_ctl(c->epoll, EPOLL_CTL_DEL, c->timer, NULL);
+		} else if (errno == EEXIST) {
+			close(c->epoll);
+			close(c->timer);
+		}
+	}
+	c->epoll = c->timer = -1;
+	for (i = 0; i < CONN_MAX; i++) {
+		if (c->conns[i] != NULL)
+			c->conns[i]->watched = 0;
+	}
+}
+
+static bool
+watch_conn(struct rl_client *c, struct conn *conn)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int op = conn->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+
+	if (conn->out_len > 0)
+		event.events |= EPOLLOUT;
+	if (conn->watched == event.events)
+		return true;
+	if (epoll_ctl(c->epoll, op, conn->fd, &event) != 0)
+		return false;
+	conn->watched = event.events;
+	return true;
+}
+
+/* Not later than so; a time that has passed keeps it readable. */
+static bool
+watch_timer(struct rl_client *c, int64_t latest)
+{
+	int64_t when = c->done.first != NULL ? 1 : client_until(c);
+	struct itimerspec its = {{0, 0}, {0, 0}};
+
+	if (when > latest)
+		when = latest;
+	if (when == c->timer_when)
+		return true;
+	c->timer_when = when;
+	if (when < 1)
+		when = 1; /* 0 would stop it */
+	if (when != NEVER) {
+		its.it_value.tv_sec = (time_t)(when / 1000000);
+		its.it_value.tv_nsec = (long)(when % 1000000) * 1000;
+	}
+	return timerfd_settime(c->timer, TFD_TIMER_ABSTIME, &its, NULL) == 0;
+}
+
+/*
+ * At the end of each call. A connection that the system will not watch (it
+ * limits how many) is looked at from time to time. Without a timer, which was
+ * closed then, rl_fd() makes another descriptor.
+ */
+static void
+client_watch(struct rl_client *c)
+{
+	int64_t latest = NEVER;
+	int i;
+
+	client_settle(c);
+	if (c->epoll < 0)
+		return;
+	for (i = 0; i < CONN_MAX; i++) {
+		if (c->conns[i] != NULL && !watch_conn(c, c->conns[i]))
+			latest = now_us() + UNWATCHED;
+	}
+	if (!watch_timer(c, latest))
+		watch_end(c);
+}
+
+static bool
+watch_begin(struct rl_client *c)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	c->timer_when = NEVER;
+	if (c->epoll >= 0 && c->timer >= 0 &&
+	    epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->timer, &event) == 0)
+		return true;
+	if (c->epoll >= 0)
+		close(c->epoll);
+	if (c->timer >= 0)
+		close(c->timer);
+	c->epoll = c->timer = -1;
+	return false;
+}
+
+/* ---- the client as a whole, and fork ---- */
+
+/* Forgets all that is under way; the agent finds out by itself. */
+static void
+client_drop(struct rl_client *c)
+{
+	int i;
+
+	for (i = 0; i < CONN_MAX; i++) {
+		if (c->conns[i] != NULL) {
+			list_free(&c->conns[i]->pending);
+			conn_close(c, c->conns[i]);
+		}
+	}
+	list_free(&c->queue);
+	list_free(&c->done);
+	c->checks = c->reports = 0;
+	free(c->rows);
+	c->rows = NULL;
+	c->row_count = c->spares = c->live = 0;
+}
+
+/*
+ * Makes the client this process's own, at the start and after a fork. The
+ * eventfd is stored before the pid, and the interrupt flag looked at after
+ * both: so an rl_interrupt() that still saw the old pid is not lost. What
+ * epoll watches is the parent's too: it is let go before the sockets.
+ */
+static int
+client_adopt(struct rl_client *c, pid_t pid)
+{
+	int old = atomic_load(&c->wake);
+	int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	watch_end(c);
+	client_drop(c);
+	close_eventfd(old);
+	c->pool_left = 0;
+	c->jitter = (uint32_t)pid * 2654435761u ^ (uint32_t)now_us();
+	c->jitter |= 1;
+	atomic_store(&c->wake, wake);
+	atomic_store(&c->pid, pid);
+	return wake >= 0 ? RL_OK : RL_ENOMEM;
+}
+
+static void
+client_enter(struct rl_client *c)
+{
+	pid_t pid = getpid();
+
+	if (atomic_load(&c->pid) != pid)
+		(void)client_adopt(c, pid);
+}
+
+/* ---- a call that blocks: the engine, driven by poll ---- */
 
 static bool
 take_interrupt(struct rl_client *c)
@@ -945,765 +2291,126 @@ drain_wake(struct rl_client *c, short revents)
 		atomic_store(&c->wake, -1); /* its number is another's now */
 }
 
-/*
- * Waits for events on the connection (none: for the time alone). Sees to it
- * that a cancelled call is not interrupted again.
- */
-static enum waited
-client_wait(
-    struct rl_client *c, const struct call *call, short events, int64_t until)
-{
-	struct pollfd fds[2];
-	struct timespec ts;
-	int64_t left;
-	int n;
-
-	for (;;) {
-		if (take_interrupt(c) && call->cancel_until == 0)
-			return WAIT_INTERRUPT;
-		left = until - now_us();
-		if (left <= 0)
-			return WAIT_TIMEOUT;
-		fds[0] = (struct pollfd){atomic_load(&c->wake), POLLIN, 0};
-		fds[1] = (struct pollfd){events != 0 ? c->fd : -1, events, 0};
-		ts.tv_sec = (time_t)(left / 1000000);
-		ts.tv_nsec = (long)(left % 1000000) * 1000;
-		n = ppoll(fds, 2, &ts, NULL);
-		if (n < 0 && errno != EINTR)
-			return WAIT_BROKEN;
-		if (n <= 0)
-			continue;
-		if (fds[0].revents != 0)
-			drain_wake(c, fds[0].revents);
-		if ((fds[1].revents & POLLNVAL) != 0)
-			return WAIT_BROKEN;
-		if (fds[1].revents != 0)
-			return WAIT_READY;
-	}
-}
-
-/* Between two tries to connect. END_ANSWER: try again. */
-static enum end
-call_pause(struct rl_client *c, struct call *call)
-{
-	int64_t until;
-
-	call->pause = call->pause == 0 ? BACKOFF_MIN : 2 * call->pause;
-	if (call->pause > BACKOFF_MAX)
-		call->pause = BACKOFF_MAX;
-	until = now_us() + call->pause + client_jitter(c) % (call->pause / 2);
-	if (until > call->deadline)
-		until = call->deadline;
-	switch (client_wait(c, call, 0, until)) {
-	case WAIT_INTERRUPT:
-		return END_INTERRUPT;
-	case WAIT_BROKEN:
-		return END_UNREACHABLE;
-	case WAIT_READY:
-	case WAIT_TIMEOUT:
-		break;
-	}
-	return now_us() < call->deadline ? END_ANSWER : END_TIMEOUT;
-}
-
-/* ---- frames that come in ---- */
-
-static enum end
-proto_fault(struct rl_client *c, const char *what)
-{
-	say(c, "%s: %s", c->address.sun_path, what);
-	return END_PROTO;
-}
-
-static enum end
-on_error(struct rl_client *c, struct exchange *x, uint64_t id, struct get *g)
-{
-	uint16_t code;
-	char text[RL_TEXT_MAX + 1];
-
-	if (!dec_error(g, &code, text))
-		return proto_fault(c, "malformed error frame");
-	if (text[0] != '\0')
-		memcpy(c->text, text, sizeof(text));
-	else
-		say(c, "the agent closed the connection, error %u", code);
-	if (id == x->id)
-		x->sent = false; /* refused, so not begun */
-	switch ((enum wire_error)code) {
-	case E_BUSY:
-		return END_BUSY;
-	case E_SLOW:
-		return END_LOST;
-	case E_UNAUTHORISED:
-		return END_REFUSED;
-	case E_VERSION:
-	case E_MALFORMED:
-	case E_TYPE:
-	case E_GREETING:
-	case E_ID:
-		break;
-	}
-	return END_PROTO;
-}
-
-/* Our request is above the last one accepted: it was never begun. */
-static enum end
-on_go_away(struct rl_client *c, struct exchange *x, struct get *g)
-{
-	uint64_t last_id;
-	char text[RL_TEXT_MAX + 1];
-
-	if (!dec_go_away(g, &last_id, text))
-		return proto_fault(c, "malformed go-away frame");
-	c->retiring = true;
-	if (x->id <= last_id)
-		return END_MORE;
-	say(c, "the agent is going away: %s", text);
-	x->sent = false;
-	return END_LOST;
-}
-
-static enum end
-on_welcome(struct rl_client *c, struct call *call, struct get *g)
-{
-	struct welcome w;
-
-	if (!dec_welcome(g, &w))
-		return proto_fault(c, "malformed welcome frame");
-	c->greeted = true;
-	c->max_frame = w.max_frame;
-	memcpy(c->config_hash, w.config_hash, WIRE_ID);
-	c->default_deadline_ms = w.default_deadline_ms;
-	if (c->default_deadline_ms > DEFAULT_CEILING_MS)
-		c->default_deadline_ms = DEFAULT_CEILING_MS;
-	if (call->by_default && c->default_deadline_ms != 0)
-		call->deadline = call->start + c->default_deadline_ms * MS;
-	return END_ANSWER;
-}
-
-static enum end
-on_document(
-    struct rl_client *c, struct call *call, uint16_t flags, struct get *g)
-{
-	size_t len = (size_t)(g->end - g->at);
-	size_t cap = call->document_cap != 0 ? call->document_cap : 4096;
-	char *grown;
-
-	if (len > DOCUMENT_MAX - call->document_len)
-		return proto_fault(c, "a document that does not end");
-	if (len > 0 && memchr(g->at, '\0', len) != NULL)
-		return proto_fault(c, "a document that is not text");
-	while (cap < call->document_len + len + 1)
-		cap *= 2;
-	if (cap != call->document_cap) {
-		grown = realloc(call->document, cap);
-		if (grown == NULL) {
-			say(c, "out of memory");
-			return END_NOMEM;
-		}
-		call->document = grown;
-		call->document_cap = cap;
-	}
-	if (len > 0)
-		memcpy(call->document + call->document_len, g->at, len);
-	call->document_len += len;
-	call->document[call->document_len] = '\0';
-	return (flags & FLAG_MORE) != 0 ? END_MORE : END_ANSWER;
-}
-
-/* DONE and REPORTED: the agent's verdict on a call that does not decide. */
-static enum end
-on_verdict(
-    struct rl_client *c, struct call *call, enum wire_type type, struct get *g)
-{
-	enum rl_reason reason;
-	char text[RL_TEXT_MAX + 1];
-	bool ok;
-
-	ok = type == W_DONE ? dec_done(g, &reason, text)
-			    : dec_reported(g, &reason, text);
-	if (!ok)
-		return proto_fault(c, "malformed verdict frame");
-	if (reason == RL_REASON_OK) {
-		call->status = RL_OK;
-		return END_ANSWER;
-	}
-	call->status = type == W_DONE && reason == RL_REASON_TIMEOUT
-			   ? RL_ETIMEDOUT
-			   : RL_EREFUSED;
-	say(c, "%s%s%s", rl_reason_name(reason), text[0] != '\0' ? ": " : "",
-	    text);
-	return END_ANSWER;
-}
-
-static enum end
-on_pong(struct rl_client *c, struct call *call, struct get *g)
-{
-	uint64_t echoed = get_u64(g);
-
-	if (!get_done(g) || echoed != call->x.id)
-		return proto_fault(c, "an echo of something else");
-	call->round_trip = now_us() - call->x.begun;
-	return END_ANSWER;
-}
-
-/* An answer to what was asked: it must be of the type that answers it. */
-static enum end
-on_answer(struct rl_client *c, struct call *call, const struct exchange *x,
-    uint16_t type, uint16_t flags, struct get *g)
-{
-	const char *wrong = "an answer of a wrong type";
-
-	switch (x->kind) {
-	case KIND_HELLO:
-		if (type == W_WELCOME)
-			return on_welcome(c, call, g);
-		break;
-	case KIND_CHECK:
-		if (type != W_DECISION)
-			break;
-		if (dec_decision(g, call->decision, call->detail))
-			return END_ANSWER;
-		wrong = "malformed decision frame";
-		break;
-	case KIND_REPORT:
-	case KIND_REPORT_ADHOC:
-		if (type == W_REPORTED)
-			return on_verdict(c, call, W_REPORTED, g);
-		break;
-	case KIND_PING:
-		if (type == W_PONG)
-			return on_pong(c, call, g);
-		break;
-	case KIND_QUERY:
-		if (type == W_DOCUMENT)
-			return on_document(c, call, flags, g);
-		if (type == W_DONE &&
-		    on_verdict(c, call, W_DONE, g) == END_ANSWER &&
-		    call->status != RL_OK)
-			return END_ANSWER;
-		break;
-	case KIND_WAIT:
-	case KIND_CONTROL:
-		if (type == W_DONE)
-			return on_verdict(c, call, W_DONE, g);
-		break;
-	}
-	return proto_fault(c, wrong);
-}
-
-/*
- * Takes the frames that are there, up to the one that ends the exchange.
- * Answers to other ids are late ones of calls that gave up: skipped.
- */
-static enum end
-client_parse(struct rl_client *c, struct call *call, struct exchange *x)
-{
-	struct get g;
-	size_t at = 0;
-	uint32_t length;
-	uint16_t type, flags;
-	uint64_t id;
-	enum end end = END_MORE;
-
-	while (end == END_MORE && c->in_len - at >= HEAD_LEN) {
-		g = (struct get){c->in + at, c->in + at + HEAD_LEN, false};
-		length = get_u32(&g);
-		type = get_u16(&g);
-		flags = get_u16(&g);
-		id = get_u64(&g);
-		if (length < HEAD_LEN || length > WIRE_FRAME)
-			return proto_fault(c, "not the protocol of an agent");
-		if (c->in_len - at < length)
-			break;
-		g.end = c->in + at + length;
-		at += length;
-		if (type == W_ERROR)
-			end = on_error(c, x, id, &g);
-		else if (type == W_GO_AWAY)
-			end = on_go_away(c, x, &g);
-		else if (id == x->id)
-			end = on_answer(c, call, x, type, flags, &g);
-	}
-	c->in_len -= at;
-	if (at > 0 && c->in_len > 0)
-		memmove(c->in, c->in + at, c->in_len);
-	return end;
-}
-
-/* Reads once. There is always room: a full buffer holds a whole frame. */
-static enum end
-client_read(struct rl_client *c)
-{
-	ssize_t n;
-
-	n = recv(
-	    c->fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
-	if (n > 0) {
-		c->in_len += (size_t)n;
-		return END_MORE;
-	}
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return END_MORE;
-	say(c, "the agent closed the connection");
-	return END_LOST;
-}
-
-/*
- * Writes what is left to write. A peer that closed may have left us its last
- * words (an ERROR, a GO_AWAY): then there is no more to write, and reading
- * finds the end.
- */
-static enum end
-client_flush(struct rl_client *c, struct exchange *x)
-{
-	ssize_t n;
-
-	while (c->out_at < c->out_len) {
-		n = send(c->fd, c->out + c->out_at, c->out_len - c->out_at,
-		    MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n >= 0) {
-			c->out_at += (size_t)n;
-			continue;
-		}
-		if (errno == EINTR)
-			continue;
-		if (errno == EAGAIN)
-			return END_MORE;
-		c->out_at = c->out_len = 0;
-		if (errno == EPIPE || errno == ECONNRESET)
-			return END_MORE;
-		say(c, "the connection to the agent was lost");
-		return END_LOST;
-	}
-	if (c->out_len > 0) {
-		c->out_at = c->out_len = 0;
-		x->sent = true;
-	}
-	return END_MORE;
-}
-
-/* ---- an exchange ---- */
-
-/* The agent has the last word at the deadline of what it was given. */
-static int64_t
-call_until(const struct call *call, const struct exchange *x)
-{
-	if (call->cancel_until != 0)
-		return call->cancel_until;
-	if (x->sent && (x->kind == KIND_CHECK || x->kind == KIND_WAIT))
-		return call->deadline + GRACE;
-	return call->deadline;
-}
-
-/* Writes the frame in c->out and reads until it is answered. */
-static enum end
-client_exchange(struct rl_client *c, struct call *call, struct exchange *x)
-{
-	enum end end;
-	short events;
-	bool last = false;
-
-	for (;;) {
-		end = client_flush(c, x);
-		if (end == END_MORE)
-			end = client_parse(c, call, x);
-		if (end != END_MORE)
-			return end;
-		if (last) {
-			say(c, x->sent ? "no answer from the agent in time"
-				       : "the agent does not read");
-			return END_TIMEOUT;
-		}
-		events = POLLIN;
-		if (c->out_len > 0)
-			events |= POLLOUT;
-		switch (client_wait(c, call, events, call_until(call, x))) {
-		case WAIT_INTERRUPT:
-			return END_INTERRUPT;
-		case WAIT_BROKEN:
-			say(c, "the connection to the agent was lost");
-			return END_LOST;
-		case WAIT_TIMEOUT: /* what came meanwhile still counts */
-			last = true;
-			break;
-		case WAIT_READY:
-			break;
-		}
-		end = client_read(c);
-		if (end != END_MORE)
-			return end;
-	}
-}
-
-/* ---- connecting ---- */
-
-/* Waits out a connect that is under way; 0 or its errno. */
-static int
-connect_finish(struct rl_client *c, const struct call *call, enum end *end)
-{
-	int error = 0;
-	socklen_t len = sizeof(error);
-
-	switch (client_wait(c, call, POLLOUT, call->deadline)) {
-	case WAIT_INTERRUPT:
-		*end = END_INTERRUPT;
-		return EINTR;
-	case WAIT_TIMEOUT:
-		*end = END_TIMEOUT;
-		return EAGAIN;
-	case WAIT_BROKEN:
-		return EBADF;
-	case WAIT_READY:
-		break;
-	}
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
-		return errno;
-	return error;
-}
-
-/* One try. END_LOST: worth another one. */
-static enum end
-client_connect(struct rl_client *c, const struct call *call)
-{
-	struct stat st;
-	enum end end = END_LOST;
-	int error = 0;
-
-	client_mend_wake(c);
-	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->fd < 0 || fstat(c->fd, &st) != 0) {
-		error = errno;
-		say(c, "no socket: %s (errno %d)", errno_text(error), error);
-		return END_UNREACHABLE;
-	}
-	c->fd_dev = st.st_dev;
-	c->fd_ino = st.st_ino;
-	if (connect(c->fd, (const struct sockaddr *)&c->address,
-		sizeof(c->address)) != 0)
-		error = errno;
-	if (error == EINPROGRESS)
-		error = connect_finish(c, call, &end);
-	if (error == 0)
-		return END_ANSWER;
-	if (error == EACCES || error == EPERM) {
-		say(c, "this user may not use %s", c->address.sun_path);
-		return END_REFUSED;
-	}
-	say(c, "no agent at %s: %s (errno %d)", c->address.sun_path,
-	    errno_text(error), error);
-	if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN ||
-	    error == EINTR || error == ECONNRESET)
-		return end;
-	return END_UNREACHABLE;
-}
-
-static enum end
-client_greet(struct rl_client *c, struct call *call)
-{
-	struct exchange x = {.kind = KIND_HELLO};
-
-	x.id = c->next_id++;
-	c->out_at = 0;
-	c->out_len = enc_hello(c->out, x.id, c->name);
-	return client_exchange(c, call, &x);
-}
-
-/* A connection that was greeted, made now unless there is one. */
-static enum end
-client_reach(struct rl_client *c, struct call *call)
-{
-	enum end end;
-
-	for (;;) {
-		if (c->fd >= 0 && c->greeted && !c->retiring) {
-			call->reached = true;
-			call->busy = false;
-			return END_ANSWER;
-		}
-		client_drop(c);
-		end = client_connect(c, call);
-		call->reached = end == END_ANSWER;
-		if (end == END_ANSWER)
-			end = client_greet(c, call);
-		if (end == END_ANSWER)
-			continue;
-		if (end != END_TIMEOUT)
-			call->busy = end == END_BUSY;
-		client_drop(c);
-		if (end != END_LOST && end != END_BUSY)
-			return end;
-		end = call_pause(c, call);
-		if (end != END_ANSWER)
-			return end;
-	}
-}
-
-/* ---- one call, over as many connections as it takes ---- */
-
-static struct call
-call_init(const struct rl_client *c, enum kind kind, uint32_t timeout_ms)
-{
-	struct call call;
-
-	memset(&call, 0, sizeof(call));
-	call.x.kind = kind;
-	call.status = RL_OK;
-	call.start = now_us();
-	if (timeout_ms == 0)
-		timeout_ms = c->timeout_ms;
-	call.by_default = timeout_ms == 0;
-	if (timeout_ms == 0)
-		timeout_ms = c->default_deadline_ms;
-	if (timeout_ms == 0)
-		timeout_ms = FIRST_TIMEOUT_MS;
-	call.deadline = call.start + timeout_ms * MS;
-	return call;
-}
-
-static uint32_t
-call_left_ms(const struct call *call, int64_t now)
-{
-	int64_t left = (call->deadline - now) / MS;
-
-	return left < 1 ? 1 : (uint32_t)left;
-}
-
-/* Tells a first send from a resend; only a lost connection makes one. */
+/* What poll found. A connection may end another one, or take its place. */
 static void
-call_stamp(struct rl_client *c, struct call *call, int64_t now)
+client_found(struct rl_client *c, struct conn *const conns[CONN_MAX],
+    const struct pollfd fds[CONN_MAX])
 {
-	if (call->exposed) {
-		memcpy(call->stamp.config_hash, call->first_hash, WIRE_ID);
-		call->stamp.age_us = now > call->first_write
-					 ? (uint64_t)(now - call->first_write)
-					 : 1;
-		return;
+	int i;
+
+	for (i = 0; i < CONN_MAX; i++) {
+		if (conns[i] == NULL || conns[i] != c->conns[i])
+			continue;
+		if ((fds[i].revents & POLLNVAL) != 0) {
+			blame(c, "the connection to the agent was lost");
+			conn_end(c, conns[i], END_LOST);
+		} else if ((fds[i].revents & ~POLLOUT) != 0) {
+			conn_read(c, conns[i]);
+		}
 	}
-	call->first_write = now;
-	call->stamp.deadline_ms = call_left_ms(call, now);
-	memcpy(call->first_hash, c->config_hash, WIRE_ID);
 }
 
-static size_t
-call_encode(struct rl_client *c, struct call *call, int64_t now)
-{
-	uint64_t id = call->x.id;
-	struct put echo = {NULL, NULL, NULL, false};
-	uint8_t bytes[8];
-
-	switch (call->x.kind) {
-	case KIND_HELLO:
-		break;
-	case KIND_CHECK:
-		call_stamp(c, call, now);
-		return enc_check(c->out, id, &call->stamp, call->check,
-		    call->detail != NULL);
-	case KIND_REPORT:
-		return enc_report(c->out, id, &call->sample);
-	case KIND_REPORT_ADHOC:
-		return enc_report_adhoc(c->out, id, &call->sample);
-	case KIND_PING:
-		echo.start = echo.at = bytes;
-		echo.end = bytes + sizeof(bytes);
-		put_le(&echo, id, sizeof(bytes));
-		return enc_ping(c->out, id, bytes, sizeof(bytes));
-	case KIND_WAIT:
-		return enc_wait(c->out, id, call_left_ms(call, now));
-	case KIND_QUERY:
-		call->document_len = 0;
-		return enc_empty(c->out, call->type, id);
-	case KIND_CONTROL:
-		return enc_empty(c->out, call->type, id);
-	}
-	return 0;
-}
-
-/* Asks once on the connection that is there. */
-static enum end
-call_ask(struct rl_client *c, struct call *call)
-{
-	size_t len;
-
-	call->x.sent = false;
-	call->x.id = c->next_id++;
-	call->x.begun = now_us();
-	if (call->x.begun >= call->deadline) {
-		say(c, "the time was up before the agent was asked");
-		return END_TIMEOUT;
-	}
-	len = call_encode(c, call, call->x.begun);
-	if (len == 0 || len > c->max_frame) {
-		say(c, "the agent takes frames of %u bytes at most",
-		    (unsigned)c->max_frame);
-		return END_PROTO;
-	}
-	c->out_at = 0;
-	c->out_len = len;
-	return client_exchange(c, call, &call->x);
-}
-
-/* May it be asked again when nobody knows whether it was done? */
+/* Waits until something can go on; false: the system does not let us. */
 static bool
-call_repeats(const struct call *call)
+client_wait(struct rl_client *c)
 {
-	switch (call->x.kind) {
-	case KIND_CHECK: /* as a resend */
-	case KIND_PING:
-	case KIND_WAIT:
-	case KIND_QUERY:
+	struct conn *conns[CONN_MAX];
+	struct pollfd fds[CONN_MAX + 1];
+	struct timespec ts;
+	int64_t left = client_until(c) - now_us();
+	int i, n;
+
+	if (left <= 0) { /* what came meanwhile still counts */
+		client_read(c);
 		return true;
-	case KIND_HELLO:
-	case KIND_REPORT:
-	case KIND_REPORT_ADHOC:
-	case KIND_CONTROL:
-		break;
 	}
-	return false;
-}
-
-static enum end
-call_run(struct rl_client *c, struct call *call)
-{
-	enum end end;
-
-	if (take_interrupt(c))
-		return END_INTERRUPT;
-	for (;;) {
-		end = client_reach(c, call);
-		if (end != END_ANSWER)
-			return end;
-		end = call_ask(c, call);
-		if (end != END_LOST && end != END_BUSY)
-			return end;
-		client_drop(c);
-		call->busy = end == END_BUSY;
-		call->exposed = call->exposed || call->x.sent;
-		call->x.sent = false;
-		if (call->exposed && !call_repeats(call))
-			return END_LOST;
-		/* An agent that was restarted is there at once; one that
-		 * loses each connection is not asked in a tight loop. */
-		if (call->losses++ == 0)
-			continue;
-		end = call_pause(c, call);
-		if (end != END_ANSWER)
-			return end;
+	for (i = 0; i < CONN_MAX; i++) {
+		conns[i] = c->conns[i];
+		fds[i] = (struct pollfd){-1, POLLIN, 0};
+		if (conns[i] != NULL)
+			fds[i].fd = conns[i]->fd;
+		if (conns[i] != NULL && conns[i]->out_len > 0)
+			fds[i].events |= POLLOUT;
 	}
+	fds[CONN_MAX] = (struct pollfd){atomic_load(&c->wake), POLLIN, 0};
+	ts.tv_sec = (time_t)(left / 1000000);
+	ts.tv_nsec = (long)(left % 1000000) * 1000;
+	n = ppoll(fds, CONN_MAX + 1, &ts, NULL);
+	if (n < 0)
+		return errno == EINTR;
+	if (fds[CONN_MAX].revents != 0)
+		drain_wake(c, fds[CONN_MAX].revents);
+	client_found(c, conns, fds);
+	return true;
 }
 
 /*
- * Leaves a connection that the next call can use, or none: half a frame, or
- * an answer of unknown length to come, would be in its way. Late decisions
- * are not: their ids are skipped.
+ * A late decision is not in the way of what comes next, and its id is
+ * skipped; but nobody waits for other late answers, so the agent need not
+ * work on them.
  */
 static void
-call_leave(struct rl_client *c, struct call *call, enum end end)
+call_leave(struct rl_client *c, const struct op *op)
 {
-	bool keep = end == END_ANSWER;
+	bool keep = op->end == END_ANSWER ||
+		    (op->kind == KIND_CHECK &&
+			(op->end == END_TIMEOUT || op->end == END_INTERRUPT));
 
-	if (call->x.kind == KIND_CHECK &&
-	    (end == END_TIMEOUT || end == END_INTERRUPT))
-		keep = true;
-	if (!keep || !c->greeted || c->retiring || c->out_len > 0)
-		client_drop(c);
+	if (!keep && c->live == 0 && c->conns[0] != NULL)
+		conn_close(c, c->conns[0]);
+	client_watch(c);
 }
 
-/* ---- checks ---- */
-
-/* Tells the agent that nobody waits for a check any more. */
-static void
-check_cancel(struct rl_client *c, const struct call *call)
-{
-	size_t len;
-
-	if (!call->x.sent || c->fd < 0)
-		return;
-	len = enc_empty(c->out, W_CANCEL, call->x.id);
-	if (send(c->fd, c->out, len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-	    (ssize_t)len)
-		client_drop(c);
-}
-
-/* After rl_interrupt(): a decision that was made already still counts. */
+/* Sees to it that what was cancelled is not interrupted again. */
 static enum end
-check_give_up(struct rl_client *c, struct call *call)
+call_run(struct rl_client *c, struct op *op)
 {
-	if (!call->x.sent)
-		return END_INTERRUPT;
-	check_cancel(c, call);
-	if (c->fd < 0)
-		return END_INTERRUPT;
-	call->cancel_until = now_us() + GRACE;
-	return client_exchange(c, call, &call->x) == END_ANSWER ? END_ANSWER
-								: END_INTERRUPT;
+	enum end end = op_start(c, op);
+
+	if (end != END_MORE) {
+		op_conclude(c, op, end);
+		return end;
+	}
+	while (op->end == END_MORE) {
+		if (take_interrupt(c) && op->cancel_until == 0)
+			op_give_up(c, op);
+		if (op->end == END_MORE)
+			client_step(c);
+		if (op->end == END_MORE && !client_wait(c)) {
+			blame(c, "out of memory");
+			op_end(c, op, END_NOMEM);
+		}
+	}
+	call_leave(c, op);
+	return op->end;
 }
 
-/* The decision that is made here, because no agent made it. */
-static void
-check_decide(struct rl_client *c, struct call *call, enum rl_outcome outcome,
-    enum rl_reason reason, bool permit)
+/* Runs a call that does not decide, and names how it ended. */
+static int
+call_status(struct rl_client *c, struct op *op)
 {
-	struct rl_decision *d = call->decision;
-
-	memset(d, 0, sizeof(*d));
-	d->outcome = outcome;
-	d->source = RL_SOURCE_POLICY;
-	d->reason = reason;
-	d->permit = permit;
-	memcpy(d->text, c->text, sizeof(d->text));
-	if (call->detail != NULL)
-		call->detail->guard_count = call->detail->resource_count = 0;
-}
-
-/* Failed: why, when the call ended so. */
-static enum rl_reason
-check_reason(const struct call *call, enum end end)
-{
-	if (end == END_REFUSED)
-		return RL_REASON_UNAUTHORISED;
-	if (end == END_TIMEOUT && call->x.sent)
-		return RL_REASON_TIMEOUT;
-	if (call->x.sent || call->exposed)
-		return RL_REASON_INTERRUPTED;
-	if (end == END_TIMEOUT && call->busy)
-		return RL_REASON_OVERLOADED;
-	return RL_REASON_UNAVAILABLE;
-}
-
-static void
-check_end(struct rl_client *c, struct call *call, enum end end)
-{
-	enum rl_reason reason;
-
-	if (end == END_INTERRUPT)
-		end = check_give_up(c, call);
-	if (end == END_TIMEOUT)
-		check_cancel(c, call);
-	switch (end) {
+	switch (call_run(c, op)) {
 	case END_ANSWER:
-		if (call->decision->outcome == RL_FAILED)
-			memcpy(c->text, call->decision->text, sizeof(c->text));
-		break;
-	case END_INTERRUPT:
-		say(c, "interrupted");
-		check_decide(c, call, RL_CANCELLED, RL_REASON_CANCELLED, false);
-		break;
+		return op->status;
 	case END_TIMEOUT:
+		if (c->busy)
+			return RL_EREFUSED;
+		return c->reached ? RL_ETIMEDOUT : RL_EUNAVAILABLE;
+	case END_INTERRUPT:
+		return RL_EINTERRUPTED;
+	case END_REFUSED:
+		return RL_EREFUSED;
+	case END_PROTO:
+		return RL_EPROTO;
+	case END_NOMEM:
+		return RL_ENOMEM;
 	case END_LOST:
 	case END_BUSY:
-	case END_REFUSED:
-	case END_PROTO:
 	case END_UNREACHABLE:
-	case END_NOMEM:
 	case END_MORE:
-		reason = check_reason(call, end);
-		check_decide(c, call, RL_FAILED, reason,
-		    reason != RL_REASON_UNAUTHORISED &&
-			c->on_failure == RL_OPEN);
 		break;
 	}
-	call_leave(c, call, end);
+	return RL_EUNAVAILABLE;
 }
 
 /* ---- validation: one line that names the argument ---- */
@@ -1829,26 +2536,11 @@ valid_check(struct rl_client *c, const struct rl_check *check)
 }
 
 static bool
-valid_report(struct rl_client *c, const struct sample *sample)
+valid_report(
+    struct rl_client *c, const char *tenant, const struct rl_guard *tracker)
 {
-	const char *tracker = sample->tracker;
-
-	return holds(c, fits(sample->tenant, RL_NAME_MAX),
-		   "tenant: at most 255 bytes") &&
-	       holds(c,
-		   tracker != NULL && tracker[0] != '\0' &&
-		       fits(tracker, RL_NAME_MAX),
-		   "tracker: 1 to 255 bytes") &&
-	       valid_key(c, sample->key, sample->key_len);
-}
-
-static bool
-valid_report_adhoc(struct rl_client *c, const struct sample *sample)
-{
-	const struct rl_guard *tracker = sample->given;
-
-	return holds(c, fits(sample->tenant, RL_NAME_MAX),
-		   "tenant: at most 255 bytes") &&
+	return holds(
+		   c, fits(tenant, RL_NAME_MAX), "tenant: at most 255 bytes") &&
 	       holds(c,
 		   tracker != NULL && tracker->tracker != NULL &&
 		       tracker->tracker_len >= 1 &&
@@ -1888,6 +2580,7 @@ rl_open(struct rl_client **out, const struct rl_options *options)
 	len = strlen(path);
 	if (len < 1 || len >= sizeof(c->address.sun_path) ||
 	    !fits(options->name, RL_NAME_MAX) ||
+	    options->max_inflight > INFLIGHT_MAX ||
 	    (options->on_failure != RL_OPEN &&
 		options->on_failure != RL_CLOSED))
 		return RL_EINVAL;
@@ -1900,8 +2593,9 @@ rl_open(struct rl_client **out, const struct rl_options *options)
 		memcpy(c->name, options->name, strlen(options->name));
 	c->timeout_ms = options->timeout_ms;
 	c->on_failure = options->on_failure;
-	c->next_id = 1;
-	c->fd = -1;
+	c->max_inflight = options->max_inflight != 0 ? options->max_inflight
+						     : INFLIGHT_DEFAULT;
+	c->epoll = c->timer = -1;
 	atomic_init(&c->wake, -1);
 	if (client_adopt(c, getpid()) != RL_OK) {
 		free(c);
@@ -1916,146 +2610,125 @@ rl_close(struct rl_client *client)
 {
 	if (client == NULL)
 		return;
+	watch_end(client);
 	client_drop(client);
 	close_eventfd(atomic_load(&client->wake));
 	free(client);
+}
+
+/* A check with an argument that is out of its range, as rl_last_text() says. */
+static int
+check_refuse(
+    struct rl_client *c, struct rl_decision *decision, struct rl_detail *detail)
+{
+	struct op op = {.decision = decision, .detail = detail};
+
+	op_decide(c, &op, RL_FAILED, RL_REASON_VALIDATION, c->text);
+	return RL_EINVAL;
 }
 
 int
 rl_check(struct rl_client *client, const struct rl_check *check,
     struct rl_decision *decision, struct rl_detail *detail)
 {
-	struct call call;
-	enum end end = END_UNREACHABLE;
-	int status = RL_OK;
+	struct op op;
 
-	if (decision == NULL) {
-		say(client, "decision: NULL");
-		return RL_EINVAL;
-	}
 	client_enter(client);
-	call = call_init(
-	    client, KIND_CHECK, check != NULL ? check->timeout_ms : 0);
-	call.check = check;
-	call.decision = decision;
-	call.detail = detail;
-	if (!valid_check(client, check)) {
-		check_decide(
-		    client, &call, RL_FAILED, RL_REASON_VALIDATION, false);
-		status = RL_EINVAL;
-	} else {
-		if (client_draw_id(client, call.stamp.operation_id))
-			end = call_run(client, &call);
-		check_end(client, &call, end);
-	}
-	decision->elapsed_us = (uint64_t)(now_us() - call.start);
-	return status;
-}
-
-/* Runs a call that does not decide, and names how it ended. */
-static int
-call_status(struct rl_client *c, struct call *call)
-{
-	enum end end = call_run(c, call);
-
-	call_leave(c, call, end);
-	switch (end) {
-	case END_ANSWER:
-		return call->status;
-	case END_TIMEOUT:
-		if (call->busy)
-			return RL_EREFUSED;
-		return call->reached ? RL_ETIMEDOUT : RL_EUNAVAILABLE;
-	case END_INTERRUPT:
-		say(c, "interrupted");
-		return RL_EINTERRUPTED;
-	case END_REFUSED:
-		return RL_EREFUSED;
-	case END_PROTO:
-		return RL_EPROTO;
-	case END_NOMEM:
-		return RL_ENOMEM;
-	case END_LOST:
-	case END_BUSY:
-	case END_UNREACHABLE:
-	case END_MORE:
-		break;
-	}
-	return RL_EUNAVAILABLE;
+	if (!holds(client, decision != NULL, "decision: NULL"))
+		return RL_EINVAL;
+	if (!valid_check(client, check))
+		return check_refuse(client, decision, detail);
+	op = op_init(client, KIND_CHECK, check->timeout_ms,
+	    enc_check(client->frame, 0, check, detail != NULL));
+	op.decision = decision;
+	op.detail = detail;
+	(void)call_run(client, &op);
+	return RL_OK;
 }
 
 int
 rl_report(struct rl_client *client, const char *tenant, const char *tracker,
     const char *key, size_t key_len, uint32_t latency_ms)
 {
-	struct call call;
-
-	client_enter(client);
-	call = call_init(client, KIND_REPORT, 0);
-	call.sample = (struct sample){
+	const struct rl_guard named = {.tracker = tracker,
+	    .tracker_len =
+		tracker != NULL ? strnlen(tracker, RL_NAME_MAX + 1) : 0};
+	const struct sample sample = {
 	    .latency_ms = latency_ms,
 	    .tenant = tenant,
-	    .tracker = tracker,
+	    .tracker = &named,
 	    .key = key,
 	    .key_len = key_len,
 	};
-	return valid_report(client, &call.sample) ? call_status(client, &call)
-						  : RL_EINVAL;
+	struct op op;
+
+	client_enter(client);
+	if (!valid_report(client, tenant, &named) ||
+	    !valid_key(client, key, key_len))
+		return RL_EINVAL;
+	op = op_init(
+	    client, KIND_REPORT, 0, enc_report(client->frame, 0, &sample));
+	return call_status(client, &op);
 }
 
 int
 rl_report_adhoc(struct rl_client *client, const char *tenant,
     const struct rl_guard *tracker, uint32_t latency_ms)
 {
-	struct call call;
-
-	client_enter(client);
-	call = call_init(client, KIND_REPORT_ADHOC, 0);
-	call.sample = (struct sample){
+	const struct sample sample = {
 	    .latency_ms = latency_ms,
 	    .tenant = tenant,
-	    .given = tracker,
+	    .tracker = tracker,
 	};
-	return valid_report_adhoc(client, &call.sample)
-		   ? call_status(client, &call)
-		   : RL_EINVAL;
+	struct op op;
+
+	client_enter(client);
+	if (!valid_report(client, tenant, tracker))
+		return RL_EINVAL;
+	op = op_init(client, KIND_REPORT, 0,
+	    enc_report_adhoc(client->frame, 0, &sample));
+	return call_status(client, &op);
 }
 
 int
 rl_ping(struct rl_client *client, uint32_t timeout_ms, uint64_t *round_trip_us)
 {
-	struct call call;
+	struct op op;
 	int status;
 
 	client_enter(client);
-	call = call_init(client, KIND_PING, timeout_ms);
-	status = call_status(client, &call);
+	op = op_init(client, KIND_PING, timeout_ms,
+	    enc_plain(client->frame, W_PING, 0, 8));
+	status = call_status(client, &op);
 	if (round_trip_us != NULL)
-		*round_trip_us = (uint64_t)call.round_trip;
+		*round_trip_us = (uint64_t)op.round_trip;
 	return status;
 }
 
 int
 rl_wait(struct rl_client *client, uint32_t timeout_ms)
 {
-	struct call call;
+	struct op op;
 
 	client_enter(client);
-	call = call_init(client, KIND_WAIT, timeout_ms);
-	return call_status(client, &call);
+	op = op_init(client, KIND_WAIT, timeout_ms,
+	    enc_plain(client->frame, W_WAIT, 0, 4));
+	return call_status(client, &op);
 }
 
+/* A word of the caller's to the request that it stands for. */
+struct request {
+	const char *name;
+	enum wire_type type;
+};
+
 static bool
-document_type(const char *what, enum wire_type *type)
+request_type(const char *what, const struct request *rows, size_t count,
+    enum wire_type *type)
 {
-	static const struct {
-		const char *name;
-		enum wire_type type;
-	} rows[] = {
-	    {"status", W_STATUS}, {"servers", W_SERVERS}, {"policy", W_POLICY}};
 	size_t i;
 
-	for (i = 0; what != NULL && i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; what != NULL && i < count; i++) {
 		if (strcmp(what, rows[i].name) == 0) {
 			*type = rows[i].type;
 			return true;
@@ -2064,44 +2737,289 @@ document_type(const char *what, enum wire_type *type)
 	return false;
 }
 
+/* Runs a call for a document, and hands that over. */
+static int
+call_document(
+    struct rl_client *c, uint32_t timeout_ms, size_t frame_len, char **json)
+{
+	struct op op = op_init(c, KIND_DOCUMENT, timeout_ms, frame_len);
+	int status;
+
+	if (timeout_ms == 0)
+		op.patience = QUERY_MS * MS;
+	status = call_status(c, &op);
+	if (status == RL_OK)
+		*json = op.document;
+	else
+		free(op.document);
+	return status;
+}
+
 int
 rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
     char **json)
 {
-	struct call call;
-	int status;
+	static const struct request rows[] = {{"status", W_STATUS},
+	    {"servers", W_SERVERS}, {"policy", W_POLICY}, {"rules", W_RULES}};
+	enum wire_type type;
 
 	client_enter(client);
 	if (json != NULL)
 		*json = NULL;
-	call = call_init(client, KIND_QUERY, timeout_ms);
-	if (json == NULL || !document_type(what, &call.type)) {
-		say(client, json == NULL ? "json: NULL"
-					 : "what: status, servers or policy");
+	if (!holds(client, json != NULL, "json: NULL") ||
+	    !holds(client, request_type(what, rows, 4, &type),
+		"what: status, servers, policy or rules"))
 		return RL_EINVAL;
-	}
-	status = call_status(client, &call);
-	if (status == RL_OK)
-		*json = call.document;
-	else
-		free(call.document);
-	return status;
+	return call_document(
+	    client, timeout_ms, enc_plain(client->frame, type, 0, 0), json);
+}
+
+int
+rl_explain(struct rl_client *client, const struct rl_check *check, char **json)
+{
+	client_enter(client);
+	if (json != NULL)
+		*json = NULL;
+	if (!holds(client, json != NULL, "json: NULL") ||
+	    !valid_check(client, check) ||
+	    !holds(client, check->rule != NULL, "rule: NULL"))
+		return RL_EINVAL;
+	return call_document(client, check->timeout_ms,
+	    enc_explain(client->frame, 0, check), json);
 }
 
 int
 rl_control(struct rl_client *client, const char *what, uint32_t timeout_ms)
 {
-	struct call call;
+	static const struct request rows[] = {
+	    {"reload", W_RELOAD}, {"drain", W_DRAIN}, {"quit", W_QUIT}};
+	enum wire_type type;
+	struct op op;
 
 	client_enter(client);
-	if (what == NULL || strcmp(what, "quit") != 0) {
-		say(client, "what: quit");
+	if (!holds(client, request_type(what, rows, 3, &type),
+		"what: reload, drain or quit"))
 		return RL_EINVAL;
-	}
-	call = call_init(client, KIND_CONTROL, timeout_ms);
-	call.type = W_QUIT;
-	return call_status(client, &call);
+	op = op_init(client, KIND_CONTROL, timeout_ms,
+	    enc_plain(client->frame, type, 0, 0));
+	if (timeout_ms == 0)
+		op.patience = CONTROL_MS * MS;
+	return call_status(client, &op);
 }
+
+/* ---- guarded work ---- */
+
+enum work_state { WORK_NONE, WORK_RUNNING, WORK_REPORTED };
+
+/*
+ * The guards protect what ran, so its latency is theirs to know whoever
+ * permitted it; but without an agent nobody measured before either.
+ */
+void
+rl_begin(struct rl_work *work, const struct rl_check *check,
+    const struct rl_decision *decision)
+{
+	memset(work, 0, sizeof(*work));
+	if (!decision->permit || !decision->by_agent || check->rule == NULL ||
+	    !fits(check->rule, RL_NAME_MAX) || check->key_len > RL_NAME_MAX)
+		return;
+	memcpy(work->rule, check->rule, strlen(check->rule));
+	if (check->key != NULL) {
+		work->has_key = 1;
+		work->key_len = check->key_len;
+		memcpy(work->key, check->key, check->key_len);
+	}
+	work->state = WORK_RUNNING;
+	work->begun_us = now_us();
+}
+
+int
+rl_admit(struct rl_client *client, const struct rl_check *check,
+    struct rl_decision *decision, struct rl_detail *detail,
+    struct rl_work *work)
+{
+	int status;
+
+	client_enter(client);
+	if (!holds(client, decision != NULL, "decision: NULL"))
+		return RL_EINVAL;
+	if (!holds(client, work != NULL, "work: NULL"))
+		return check_refuse(client, decision, detail);
+	memset(work, 0, sizeof(*work));
+	if (!holds(client, check == NULL || check->rule != NULL, "rule: NULL"))
+		return check_refuse(client, decision, detail);
+	status = rl_check(client, check, decision, detail);
+	if (status == RL_OK)
+		rl_begin(work, check, decision);
+	return status;
+}
+
+/* The sample of work that ran, without a rule when none is due. */
+static int
+work_end(struct rl_client *c, struct rl_work *work, struct sample *sample)
+{
+	int64_t ms;
+
+	memset(sample, 0, sizeof(*sample));
+	if (!holds(c, work != NULL, "work: NULL") ||
+	    !holds(c, work->state != WORK_REPORTED,
+		"work: it was reported before"))
+		return RL_EINVAL;
+	if (work->state != WORK_RUNNING)
+		return RL_OK;
+	work->state = WORK_REPORTED;
+	ms = (now_us() - work->begun_us + MS / 2) / MS;
+	sample->latency_ms = ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+	sample->rule = work->rule;
+	sample->key = work->has_key ? work->key : NULL;
+	sample->key_len = work->key_len;
+	return RL_OK;
+}
+
+int
+rl_finish(struct rl_client *client, struct rl_work *work)
+{
+	struct sample sample;
+	struct op op;
+	int status;
+
+	client_enter(client);
+	status = work_end(client, work, &sample);
+	if (status != RL_OK || sample.rule == NULL)
+		return status;
+	op = op_init(
+	    client, KIND_REPORT, 0, enc_report(client->frame, 0, &sample));
+	return call_status(client, &op);
+}
+
+/* ---- the asynchronous form ---- */
+
+int
+rl_fd(struct rl_client *client)
+{
+	client_enter(client);
+	if (client->epoll < 0 && !watch_begin(client))
+		return -1;
+	client_watch(client);
+	return client->epoll;
+}
+
+/* Begins what nobody waits for: a copy of an operation, and of its frame. */
+static int
+op_submit(struct rl_client *c, const struct op *model, uint64_t *ticket)
+{
+	bool check = model->kind == KIND_CHECK;
+	size_t *count = check ? &c->checks : &c->reports;
+	enum end end = END_NOMEM;
+	struct op *op;
+
+	if (*count >= c->max_inflight) {
+		say(c, "max_inflight: %u %s are in flight",
+		    (unsigned)c->max_inflight, check ? "checks" : "reports");
+		return RL_ENOMEM;
+	}
+	blame(c, "out of memory");
+	op = malloc(sizeof(*op) + model->frame_len);
+	if (op != NULL) {
+		*op = *model;
+		op->submitted = true;
+		op->decision = &op->own;
+		op->frame = memcpy(op + 1, model->frame, model->frame_len);
+		end = op_start(c, op);
+	}
+	if (end != END_MORE) {
+		say(c, "%s", c->blame);
+		free(op);
+		return RL_ENOMEM;
+	}
+	++*count;
+	if (check)
+		op->ticket = next_id(c, op->row);
+	if (ticket != NULL)
+		*ticket = op->ticket;
+	client_step(c);
+	client_watch(c);
+	return RL_OK;
+}
+
+int
+rl_submit(struct rl_client *client, const struct rl_check *check,
+    struct rl_detail *detail, void *user, uint64_t *ticket)
+{
+	struct op op;
+
+	client_enter(client);
+	if (!valid_check(client, check))
+		return RL_EINVAL;
+	op = op_init(client, KIND_CHECK, check->timeout_ms,
+	    enc_check(client->frame, 0, check, detail != NULL));
+	op.detail = detail;
+	op.user = user;
+	return op_submit(client, &op, ticket);
+}
+
+int
+rl_cancel(struct rl_client *client, uint64_t ticket)
+{
+	struct op *op;
+
+	client_enter(client);
+	op = rows_find(client, ticket);
+	if (!holds(client,
+		op != NULL && op->ticket == ticket && op->ticket != 0,
+		"ticket: not in flight"))
+		return RL_EINVAL;
+	if (op->cancel_until == 0)
+		op_give_up(client, op);
+	client_step(client);
+	client_watch(client);
+	return RL_OK;
+}
+
+int
+rl_collect(struct rl_client *client, struct rl_completion *out)
+{
+	struct op *op;
+	bool more = true;
+	int round;
+
+	client_enter(client);
+	/* Twice: EPOLLET tells of an answer and the end behind it once. */
+	for (round = 0; round < 2 && more && client->done.first == NULL;
+	     round++) {
+		more = client_read(client);
+		client_step(client);
+	}
+	op = client->done.first;
+	if (op != NULL) {
+		list_remove(op);
+		client->checks--;
+		out->ticket = op->ticket;
+		out->user = op->user;
+		out->decision = op->own;
+		free(op);
+	}
+	client_watch(client);
+	return op != NULL;
+}
+
+int
+rl_submit_finish(struct rl_client *client, struct rl_work *work)
+{
+	struct sample sample;
+	struct op op;
+	int status;
+
+	client_enter(client);
+	status = work_end(client, work, &sample);
+	if (status != RL_OK || sample.rule == NULL)
+		return status;
+	op = op_init(
+	    client, KIND_REPORT, 0, enc_report(client->frame, 0, &sample));
+	return op_submit(client, &op, NULL);
+}
+
+/* ---- interrupting, and the last words ---- */
 
 void
 rl_interrupt(struct rl_client *client)

@@ -41,7 +41,7 @@ enum rl_source {
 	RL_SOURCE_EMPTY,  /* nothing was asked for */
 	RL_SOURCE_POLICY, /* failed, and open or closed */
 	RL_SOURCE_LOCAL,  /* failed, and the local limiter */
-	RL_SOURCE_SHADOW, /* denied, but the rule only watches */
+	RL_SOURCE_SHADOW, /* denied or failed, but the rule only watches */
 };
 
 enum rl_reason {
@@ -87,6 +87,7 @@ struct rl_options {
 			      * default (its horizon plus a second), and one
 			      * second until an agent was reached */
 	enum rl_failure on_failure;
+	uint32_t max_inflight; /* of rl_submit(), 1..65536; 0: 1024 */
 };
 
 struct rl_resource {
@@ -140,7 +141,7 @@ struct rl_guard_result {
 	int passed;
 };
 
-/* The full result of each part, in the request's order. 25 KiB. */
+/* The full result of each part, in the request's order. 20 KiB. */
 struct rl_detail {
 	size_t resource_count;
 	size_t guard_count;
@@ -153,6 +154,7 @@ struct rl_decision {
 	int permit; /* may the work go on: the one thing most callers ask */
 	enum rl_source source;
 	enum rl_reason reason;
+	int by_agent;   /* 0: this library decided, for want of an agent */
 	int has_server; /* server_id and round mean something */
 	uint64_t server_id;
 	uint32_t round; /* 0 first transmission, 1.. replays, then final */
@@ -180,6 +182,89 @@ int rl_check(struct rl_client *client, const struct rl_check *check,
     struct rl_decision *decision, struct rl_detail *detail);
 
 /*
+ * Guarded work: check, do it when permitted, report once how long it took to
+ * the trackers of the rule's guards. The struct is the library's; it holds
+ * copies, so nothing that the check pointed to need stay.
+ */
+struct rl_work {
+	int state;
+	int64_t begun_us; /* CLOCK_MONOTONIC */
+	size_t key_len;
+	int has_key;
+	char rule[RL_NAME_MAX + 1];
+	char key[RL_NAME_MAX + 1];
+};
+
+/*
+ * rl_check() of a rule, and the start of the work's clock when it permits.
+ * Returns what rl_check() does; RL_EINVAL for an ad-hoc check, too.
+ */
+int rl_admit(struct rl_client *client, const struct rl_check *check,
+    struct rl_decision *decision, struct rl_detail *detail,
+    struct rl_work *work);
+/*
+ * The work is done: reports its latency, in milliseconds on the monotonic
+ * clock, rounded. Returns RL_OK when it was reported and when there was
+ * nothing to report: the work was not permitted, or this library permitted it
+ * because no agent decided. Else as rl_report(), and RL_EINVAL when this work
+ * was reported before, whatever became of that. Do not call it for work that
+ * was given up.
+ */
+int rl_finish(struct rl_client *client, struct rl_work *work);
+/* The start of the clock alone, for the check of a rule that was submitted. */
+void rl_begin(struct rl_work *work, const struct rl_check *check,
+    const struct rl_decision *decision);
+
+/*
+ * The asynchronous form: no call below blocks, and none calls back. Many
+ * checks may be in flight; the blocking calls can be used in between, and
+ * make them go on, too.
+ *
+ * Poll rl_fd() for reading (poll(2), epoll(7), any event loop); when it is
+ * readable, call rl_collect() until it returns 0. After fork() the child has
+ * none of the checks in flight, and another descriptor: rl_fd() tells.
+ */
+
+/* -1 without memory or descriptors. Made by the first call; the client's. */
+int rl_fd(struct rl_client *client);
+
+struct rl_completion {
+	uint64_t ticket; /* of rl_submit() */
+	void *user;
+	struct rl_decision decision;
+};
+
+/*
+ * Begins a check. Whatever check points to may go after the call; detail,
+ * which may be NULL, is filled by the time the check is collected and must
+ * stay until then. *ticket, never 0, names it; ticket may be NULL. Each check
+ * that was begun is collected exactly once, at its timeout and 100 ms at
+ * the latest (rl_fd() becomes readable then). Returns RL_OK, RL_EINVAL
+ * (rl_last_text() says what is out of range) or RL_ENOMEM (max_inflight is
+ * reached, counting what is not collected; or no memory); then nothing was
+ * begun.
+ */
+int rl_submit(struct rl_client *client, const struct rl_check *check,
+    struct rl_detail *detail, void *user, uint64_t *ticket);
+/*
+ * Gives a check up: it is collected as Cancelled, unless the agent, which is
+ * told, decided it before; within 100 ms. RL_EINVAL for a ticket that is not
+ * in flight any more.
+ */
+int rl_cancel(struct rl_client *client, uint64_t ticket);
+/*
+ * Moves what is in flight on; 1 with one decision in *out, or 0. After 0,
+ * rl_fd() is not readable until something happens.
+ */
+int rl_collect(struct rl_client *client, struct rl_completion *out);
+/*
+ * rl_finish() that does not wait for the agent's word; best effort, for the
+ * usual timeout. RL_ENOMEM, and the sample is lost, when max_inflight of them
+ * are under way, or without memory.
+ */
+int rl_submit_finish(struct rl_client *client, struct rl_work *work);
+
+/*
  * One latency sample for a tracker of the agent's configuration, named as it
  * is there. key, key_len bytes of any kind, fills a {key} in that name; NULL:
  * none.
@@ -195,11 +280,28 @@ int rl_ping(
     struct rl_client *client, uint32_t timeout_ms, uint64_t *round_trip_us);
 /* Waits until the agent can decide. */
 int rl_wait(struct rl_client *client, uint32_t timeout_ms);
-/* what: "status", "servers" or "policy". *json is malloc()ed, NUL-terminated,
- * yours. */
+/*
+ * what: "status", "servers", "policy" or "rules". *json is malloc()ed,
+ * NUL-terminated, yours. timeout_ms 0: the usual one to reach the agent, and
+ * then at least 5 seconds for the document.
+ */
 int rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
     char **json);
-/* what: "quit". Only on the agent's control socket. */
+/*
+ * What would be sent for this check of a rule (rule, key, tokens), and nothing
+ * is. *json and the timeout as above; RL_EREFUSED for a rule that the agent
+ * does not know.
+ */
+int rl_explain(
+    struct rl_client *client, const struct rl_check *check, char **json);
+/*
+ * what: "reload" (returns when the new configuration is in force, or
+ * RL_EREFUSED with the reason in rl_last_text(); with RL_OK that is a remark,
+ * or ""), "drain" (returns when the last check is answered; the agent ends
+ * then) or "quit". Only on the agent's control socket. A reload may take 5
+ * seconds and more. timeout_ms 0: the usual one to reach the agent, and then a
+ * minute for its answer. After a timeout it may be done all the same.
+ */
 int rl_control(struct rl_client *client, const char *what, uint32_t timeout_ms);
 
 /*

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "tests/unit/rlshim_fixture.h"
 
@@ -169,9 +170,144 @@ START_TEST(documents)
 	ck_assert_int_eq(rl_query(client, "servers", 0, &json), RL_EREFUSED);
 	ck_assert_ptr_null(json);
 	ck_assert_int_eq(rl_query(client, "servers", 0, &json), RL_EPROTO);
-	ck_assert_int_eq(rl_query(client, "rules", 0, &json), RL_EINVAL);
+	ck_assert_int_eq(rl_query(client, "limiters", 0, &json), RL_EINVAL);
 	ck_assert_int_eq(rl_query(client, NULL, 0, &json), RL_EINVAL);
 	ck_assert_int_eq(rl_query(client, "status", 0, NULL), RL_EINVAL);
+}
+END_TEST
+
+static void
+script_explains(struct fake *f)
+{
+	int conn = fake_greet(f);
+	uint64_t id = fake_read(f, conn, IPC_RULES)->head.id;
+
+	fake_document(f, conn, id, "{\"rules\": []}", false);
+	id = fake_read(f, conn, IPC_EXPLAIN)->head.id;
+	fake_document(f, conn, id, "{\"a\":", true);
+	fake_close(f, conn);
+	conn = fake_greet(f);
+	id = fake_read(f, conn, IPC_EXPLAIN)->head.id;
+	fake_document(f, conn, id, "{\"a\":", true);
+	fake_document(f, conn, id, "1}", false);
+	id = fake_read(f, conn, IPC_EXPLAIN)->head.id;
+	fake_done(f, conn, id, IPC_REASON_UNKNOWN_RULE, "no such rule");
+}
+
+static void
+expect_explain(const struct fake_message *m, uint32_t tokens, const char *key,
+    size_t key_len)
+{
+	struct ipc_explain got;
+	struct reader r;
+
+	reader_init(&r, m->payload, m->payload_len);
+	ck_assert_int_eq(ipc_dec_explain(&r, &got), 0);
+	ck_assert_uint_eq(got.tokens, tokens);
+	ck_assert_uint_eq(got.options, key != NULL ? IPC_OPT_KEY : 0);
+	ck_assert_uint_eq(got.rule.len, 8);
+	ck_assert_mem_eq(got.rule.bytes, "checkout", 8);
+	ck_assert_uint_eq(got.key.len, key_len);
+	ck_assert_mem_eq(got.key.bytes, key != NULL ? key : "", key_len);
+}
+
+START_TEST(rules_and_explain)
+{
+	struct rl_check check = {
+	    .rule = "checkout", .key = "a\0b", .key_len = 3, .tokens = 7};
+	struct rl_check adhoc = {.label = "x"};
+	char *json;
+
+	fake_start(&fake, script_explains);
+	ck_assert_int_eq(rl_query(client, "rules", 0, &json), RL_OK);
+	ck_assert_str_eq(json, "{\"rules\": []}");
+	free(json);
+	ck_assert_int_eq(rl_explain(client, &check, &json), RL_OK);
+	ck_assert_str_eq(json, "{\"a\":1}");
+	free(json);
+	ck_assert_int_eq(rl_explain(client, &simple, &json), RL_EREFUSED);
+	ck_assert_ptr_null(json);
+	ck_assert_str_eq(rl_last_text(client), "unknown-rule: no such rule");
+	ck_assert_int_eq(rl_explain(client, &adhoc, &json), RL_EINVAL);
+	ck_assert_int_eq(rl_explain(client, NULL, &json), RL_EINVAL);
+	ck_assert_int_eq(rl_explain(client, &simple, NULL), RL_EINVAL);
+	check.tokens = 65536;
+	ck_assert_int_eq(rl_explain(client, &check, &json), RL_EINVAL);
+	ck_assert_ptr_null(json);
+	fake_join(&fake);
+	expect_explain(&fake.seen[4], 7, "a\0b", 3);
+	expect_explain(&fake.seen[5], 1, NULL, 0);
+}
+END_TEST
+
+static void
+script_controls(struct fake *f)
+{
+	int conn = fake_greet(f);
+
+	fake_done(f, conn, fake_read(f, conn, IPC_RELOAD)->head.id,
+	    IPC_REASON_VALIDATION, "a.json: rules: not an object");
+	fake_done(f, conn, fake_read(f, conn, IPC_RELOAD)->head.id,
+	    IPC_REASON_OK, "");
+	fake_done(
+	    f, conn, fake_read(f, conn, IPC_DRAIN)->head.id, IPC_REASON_OK, "");
+	/* Not asked again when nobody knows whether it was done. */
+	fake_read(f, conn, IPC_RELOAD);
+	fake_close(f, conn);
+	conn = fake_greet(f);
+	fake_done(
+	    f, conn, fake_read(f, conn, IPC_WAIT)->head.id, IPC_REASON_OK, "");
+}
+
+START_TEST(controls)
+{
+	fake_start(&fake, script_controls);
+	ck_assert_int_eq(rl_control(client, "reload", 0), RL_EREFUSED);
+	ck_assert_str_eq(
+	    rl_last_text(client), "validation: a.json: rules: not an object");
+	ck_assert_int_eq(rl_control(client, "reload", 0), RL_OK);
+	ck_assert_int_eq(rl_control(client, "drain", 0), RL_OK);
+	ck_assert_int_eq(rl_control(client, "reload", 0), RL_EUNAVAILABLE);
+	ck_assert_int_eq(rl_wait(client, 0), RL_OK);
+}
+END_TEST
+
+/*
+ * A reload and a document take the agent longer than a check: without a
+ * timeout of their own they have time, but only when there is an agent.
+ */
+static void
+script_takes_its_time(struct fake *f)
+{
+	struct timespec longer = {.tv_sec = 1, .tv_nsec = 100000000};
+	int conn = fake_greet(f);
+	uint64_t id = fake_read(f, conn, IPC_RELOAD)->head.id;
+
+	nanosleep(&longer, NULL);
+	fake_done(f, conn, id, IPC_REASON_OK, "");
+	id = fake_read(f, conn, IPC_STATUS)->head.id;
+	nanosleep(&longer, NULL);
+	fake_document(f, conn, id, "{}", false);
+	fake_read(f, conn, IPC_RELOAD);
+	ck_assert(fake_at_end(f, conn));
+}
+
+START_TEST(time_for_a_reload)
+{
+	char *json;
+
+	rl_close(client);
+	open_client(RL_OPEN, 1000);
+	fake_start(&fake, script_takes_its_time);
+	ck_assert_int_eq(rl_control(client, "reload", 0), RL_OK);
+	ck_assert_int_eq(rl_query(client, "status", 0, &json), RL_OK);
+	free(json);
+	ck_assert_int_eq(rl_control(client, "reload", 50), RL_ETIMEDOUT);
+	fake_join(&fake);
+	fake_vanish(&fake);
+	rl_close(client);
+	open_client(RL_OPEN, 5);
+	ck_assert_int_eq(rl_control(client, "reload", 0), RL_EUNAVAILABLE);
 }
 END_TEST
 
@@ -217,6 +353,9 @@ calls_suite(void)
 	tcase_add_test(tc, reports);
 	tcase_add_test(tc, ping_wait_control);
 	tcase_add_test(tc, documents);
+	tcase_add_test(tc, rules_and_explain);
+	tcase_add_test(tc, controls);
+	tcase_add_test(tc, time_for_a_reload);
 	tcase_add_test(tc, a_document_without_end);
 	suite_add_tcase(s, tc);
 	return s;

@@ -45,13 +45,19 @@ u32_of(const json_t *fields, const char *key)
 	return (uint32_t)v;
 }
 
+/* Into the place that the encoder left for it. */
 static void
-read_stamp(struct stamp *out, const json_t *fields)
+stamp_check(uint8_t *buf, const json_t *fields)
 {
-	vec_unhex(vec_text(fields, "operation_id"), out->operation_id);
-	vec_unhex(vec_text(fields, "config_hash"), out->config_hash);
-	out->age_us = vec_number(fields, "age_us");
-	out->deadline_ms = u32_of(fields, "deadline_ms");
+	struct put p = {buf, buf + HEAD_LEN, buf + HEAD_LEN + STAMP_LEN, false};
+	struct stamp stamp;
+
+	vec_unhex(vec_text(fields, "operation_id"), stamp.operation_id);
+	vec_unhex(vec_text(fields, "config_hash"), stamp.config_hash);
+	stamp.age_us = vec_number(fields, "age_us");
+	stamp.deadline_ms = u32_of(fields, "deadline_ms");
+	put_stamp(&p, &stamp);
+	ck_assert(!p.full && p.at == p.end);
 }
 
 static struct rl_guard
@@ -70,16 +76,13 @@ static size_t
 send_check(uint8_t *buf, uint64_t id, const json_t *fields)
 {
 	struct rl_check check = {0};
-	struct stamp stamp;
 	uint32_t options = u32_of(fields, "options");
 
-	read_stamp(&stamp, fields);
 	check.rule = c_string(fields, "rule");
 	check.tokens = u32_of(fields, "tokens");
 	if ((options & IPC_OPT_KEY) != 0)
 		check.key = bytes_of(fields, "key", &check.key_len);
-	return enc_check(
-	    buf, id, &stamp, &check, (options & IPC_OPT_DETAIL) != 0);
+	return enc_check(buf, id, &check, (options & IPC_OPT_DETAIL) != 0);
 }
 
 static size_t
@@ -88,11 +91,9 @@ send_adhoc(uint8_t *buf, uint64_t id, const json_t *fields)
 	struct rl_guard guards[RL_MAX_GUARDS];
 	struct rl_resource resources[RL_MAX_RESOURCES];
 	struct rl_check check = {.guards = guards, .resources = resources};
-	struct stamp stamp;
 	const json_t *part;
 	size_t i;
 
-	read_stamp(&stamp, fields);
 	check.tokens = u32_of(fields, "tokens");
 	check.tenant = c_string(fields, "tenant");
 	check.label = c_string(fields, "label");
@@ -111,19 +112,21 @@ send_adhoc(uint8_t *buf, uint64_t id, const json_t *fields)
 		resources[i].bucket =
 		    bytes_of(part, "name", &resources[i].bucket_len);
 	}
-	return enc_check(buf, id, &stamp, &check,
-	    (u32_of(fields, "options") & IPC_OPT_DETAIL) != 0);
+	return enc_check(
+	    buf, id, &check, (u32_of(fields, "options") & IPC_OPT_DETAIL) != 0);
 }
 
 static size_t
 send_report(uint8_t *buf, uint64_t id, const json_t *fields)
 {
+	struct rl_guard tracker = {0};
 	struct sample sample = {
 	    .latency_ms = u32_of(fields, "latency_ms"),
 	    .tenant = c_string(fields, "tenant"),
-	    .tracker = c_string(fields, "tracker"),
+	    .tracker = &tracker,
 	};
 
+	tracker.tracker = bytes_of(fields, "tracker", &tracker.tracker_len);
 	if ((u32_of(fields, "options") & IPC_OPT_KEY) != 0)
 		sample.key = bytes_of(fields, "key", &sample.key_len);
 	return enc_report(buf, id, &sample);
@@ -136,10 +139,54 @@ send_report_adhoc(uint8_t *buf, uint64_t id, const json_t *fields)
 	const struct sample sample = {
 	    .latency_ms = u32_of(fields, "latency_ms"),
 	    .tenant = c_string(fields, "tenant"),
-	    .given = &tracker,
+	    .tracker = &tracker,
 	};
 
 	return enc_report_adhoc(buf, id, &sample);
+}
+
+static size_t
+send_report_rule(uint8_t *buf, uint64_t id, const json_t *fields)
+{
+	struct sample sample = {
+	    .latency_ms = u32_of(fields, "latency_ms"),
+	    .rule = c_string(fields, "rule"),
+	};
+
+	if ((u32_of(fields, "options") & IPC_OPT_KEY) != 0)
+		sample.key = bytes_of(fields, "key", &sample.key_len);
+	return enc_report(buf, id, &sample);
+}
+
+static size_t
+send_explain(uint8_t *buf, uint64_t id, const json_t *fields)
+{
+	struct rl_check check = {
+	    .rule = c_string(fields, "rule"),
+	    .tokens = u32_of(fields, "tokens"),
+	};
+
+	if ((u32_of(fields, "options") & IPC_OPT_KEY) != 0)
+		check.key = bytes_of(fields, "key", &check.key_len);
+	return enc_explain(buf, id, &check);
+}
+
+/* A request without a payload. */
+static enum wire_type
+bare_type(const char *type)
+{
+	static const struct {
+		const char *name;
+		enum wire_type type;
+	} rows[] = {{"cancel", W_CANCEL}, {"status", W_STATUS},
+	    {"servers", W_SERVERS}, {"policy", W_POLICY}, {"rules", W_RULES},
+	    {"reload", W_RELOAD}, {"drain", W_DRAIN}, {"quit", W_QUIT}};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(type, rows[i].name) == 0)
+			return rows[i].type;
+	ck_abort_msg("a vector of type %s", type);
 }
 
 /* The shim's bytes for a vector. */
@@ -149,34 +196,38 @@ send_vector(uint8_t *buf, const json_t *vector)
 	const json_t *fields = vec_member(vector, "fields");
 	const char *type = vec_text(vector, "type");
 	uint64_t id = vec_number(vector, "id");
+	struct put wait = {buf, buf + HEAD_LEN, buf + HEAD_LEN + 4, false};
 	struct ipc_str bytes;
+	size_t len;
 
 	if (strcmp(type, "hello") == 0)
 		return enc_hello(buf, id, c_string(fields, "client"));
-	if (strcmp(type, "check") == 0)
-		return send_check(buf, id, fields);
-	if (strcmp(type, "check-adhoc") == 0)
-		return send_adhoc(buf, id, fields);
+	if (strncmp(type, "check", 5) == 0) {
+		len = type[5] == '\0' ? send_check(buf, id, fields)
+				      : send_adhoc(buf, id, fields);
+		stamp_check(buf, fields);
+		return len;
+	}
 	if (strcmp(type, "report") == 0)
 		return send_report(buf, id, fields);
 	if (strcmp(type, "report-adhoc") == 0)
 		return send_report_adhoc(buf, id, fields);
+	if (strcmp(type, "report-rule") == 0)
+		return send_report_rule(buf, id, fields);
+	if (strcmp(type, "explain") == 0)
+		return send_explain(buf, id, fields);
 	if (strcmp(type, "ping") == 0) {
 		bytes = vec_str(fields, "bytes");
-		return enc_ping(buf, id, bytes.bytes, bytes.len);
+		len = enc_plain(buf, W_PING, id, bytes.len);
+		memcpy(buf + HEAD_LEN, bytes.bytes, bytes.len);
+		return len;
 	}
-	if (strcmp(type, "wait") == 0)
-		return enc_wait(buf, id, u32_of(fields, "timeout_ms"));
-	if (strcmp(type, "cancel") == 0)
-		return enc_empty(buf, W_CANCEL, id);
-	if (strcmp(type, "status") == 0)
-		return enc_empty(buf, W_STATUS, id);
-	if (strcmp(type, "servers") == 0)
-		return enc_empty(buf, W_SERVERS, id);
-	if (strcmp(type, "policy") == 0)
-		return enc_empty(buf, W_POLICY, id);
-	ck_assert_str_eq(type, "quit");
-	return enc_empty(buf, W_QUIT, id);
+	if (strcmp(type, "wait") == 0) {
+		len = enc_plain(buf, W_WAIT, id, 4);
+		put_u32(&wait, u32_of(fields, "timeout_ms"));
+		return len;
+	}
+	return enc_plain(buf, bare_type(type), id, 0);
 }
 
 /* Vectors of what another client could send, but this one never does. */
@@ -185,7 +236,9 @@ not_ours(const json_t *vector)
 {
 	static const char *const names[] = {"hello-range",
 	    "hello-none-in-common", "check-tokens-zero",
-	    "report-unknown-options", "status-unknown-flags"};
+	    "report-unknown-options", "report-rule-unknown-options",
+	    "explain-unknown-options", "explain-tokens-zero",
+	    "status-unknown-flags"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -227,7 +280,6 @@ START_TEST(a_frame_that_does_not_fit)
 	    .resource_count = RL_MAX_RESOURCES,
 	    .guards = guards,
 	    .guard_count = RL_MAX_GUARDS};
-	struct stamp stamp = {.age_us = 0};
 	size_t i;
 
 	for (i = 0; i < RL_MAX_RESOURCES; i++)
@@ -236,7 +288,7 @@ START_TEST(a_frame_that_does_not_fit)
 		guards[i].tracker = name;
 		guards[i].tracker_len = RL_NAME_MAX;
 	}
-	ck_assert_uint_eq(enc_check(buf, 1, &stamp, &check, false), 0);
+	ck_assert_uint_eq(enc_check(buf, 1, &check, false), 0);
 }
 END_TEST
 
@@ -262,9 +314,9 @@ receive(uint16_t type, const uint8_t *payload, size_t len)
 	case W_DECISION:
 		return dec_decision(&g, &decision, &detail);
 	case W_REPORTED:
-		return dec_reported(&g, &verdict, text);
+		return dec_verdict(&g, 1, &verdict, text);
 	case W_DONE:
-		return dec_done(&g, &verdict, text);
+		return dec_verdict(&g, 2, &verdict, text);
 	case W_GO_AWAY:
 		return dec_go_away(&g, &last_id, text);
 	case W_ERROR:
@@ -523,7 +575,7 @@ START_TEST(texts_are_one_printable_line)
 	memcpy(done + 6, "a\nb\x1b[31m\x7f", 10);
 	/* The cut would go through the last character, of three bytes. */
 	memcpy(done + 6 + WIRE_TEXT - 3, "\xe2\x82\xac", 3);
-	ck_assert(dec_done(&g, &verdict, text));
+	ck_assert(dec_verdict(&g, 2, &verdict, text));
 	ck_assert_mem_eq(text, "a?b?[31m?", 9);
 	ck_assert_uint_eq(strlen(text), WIRE_TEXT - 3);
 	for (i = 10; text[i] != '\0'; i++)

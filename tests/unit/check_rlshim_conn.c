@@ -8,20 +8,6 @@
 
 #include "tests/unit/rlshim_fixture.h"
 
-/* base repeats first, which was written to an agent of that hash. */
-static void
-is_resend(const struct ipc_check_base *base, const struct ipc_check_base *first,
-    uint8_t hash)
-{
-	uint8_t hashes[IPC_HASH_LEN];
-
-	memset(hashes, hash, sizeof(hashes));
-	ck_assert_mem_eq(base->operation_id, first->operation_id, IPC_ID_LEN);
-	ck_assert_mem_eq(base->config_hash, hashes, IPC_HASH_LEN);
-	ck_assert_uint_gt(base->age_us, 0);
-	ck_assert_uint_eq(base->deadline_ms, first->deadline_ms);
-}
-
 /* ---- an agent that starts, and one that restarts ---- */
 
 static void
@@ -242,13 +228,77 @@ START_TEST(a_frame_in_several_writes)
 	fake_start(&fake, script_reads_slowly);
 	check_allowed();
 	/* The kernel makes of it the least that it allows. */
-	ck_assert_int_eq(setsockopt(client->fd, SOL_SOCKET, SO_SNDBUF, &small,
-			     sizeof(small)),
+	ck_assert_int_eq(setsockopt(client->conns[0]->fd, SOL_SOCKET, SO_SNDBUF,
+			     &small, sizeof(small)),
 	    0);
 	ck_assert_int_eq(rl_check(client, &check, &decision, NULL), RL_OK);
 	expect(RL_ALLOWED, 1, RL_SOURCE_SERVER, RL_REASON_OK);
 	fake_join(&fake);
 	ck_assert_uint_gt(fake.seen[2].payload_len, 10000);
+}
+END_TEST
+
+/* Too many, told with the check's id: not begun, and so asked afresh. */
+static void
+script_busy_for_one(struct fake *f)
+{
+	int conn = fake_greet(f);
+
+	fake_error(
+	    f, conn, fake_read(f, conn, IPC_CHECK)->head.id, IPC_ERR_BUSY);
+	serve(f, fake_greet(f));
+}
+
+START_TEST(busy_for_the_check)
+{
+	fake_start(&fake, script_busy_for_one);
+	check_allowed();
+	fake_join(&fake);
+	is_first_send(seen(3));
+	ck_assert_mem_eq(
+	    seen(1)->operation_id, seen(3)->operation_id, IPC_ID_LEN);
+}
+END_TEST
+
+static void
+script_small_frames(struct fake *f)
+{
+	int conn = fake_greet(f);
+
+	ck_assert(fake_at_end(f, conn));
+}
+
+START_TEST(an_agent_of_small_frames)
+{
+	fake.max_frame = 60;
+	fake_start(&fake, script_small_frames);
+	check_simple();
+	expect_failed(RL_REASON_UNAVAILABLE, 1);
+	ck_assert_str_eq(
+	    decision.text, "the agent takes frames of 60 bytes at most");
+}
+END_TEST
+
+/* The last words count, though what is written finds nobody any more. */
+static void
+script_refuses_while_idle(struct fake *f)
+{
+	int conn = fake_greet(f);
+
+	serve(f, conn);
+	fake_hold(f);
+	fake_error(f, conn, 0, IPC_ERR_UNAUTHORISED);
+	fake_reached(f);
+}
+
+START_TEST(an_error_while_idle)
+{
+	fake_start(&fake, script_refuses_while_idle);
+	check_allowed();
+	fake_let(&fake);
+	fake_await(&fake);
+	check_simple();
+	expect_failed(RL_REASON_UNAUTHORISED, 0);
 }
 END_TEST
 
@@ -306,6 +356,27 @@ START_TEST(go_away_after_the_check)
 	check_allowed();
 	fake_join(&fake);
 	is_first_send(seen(3));
+}
+END_TEST
+
+/* It may come before WELCOME, and be the last that comes. */
+static void
+script_goes_at_once(struct fake *f)
+{
+	int conn = fake_accept(f);
+
+	fake_read(f, conn, IPC_HELLO);
+	fake_go_away(f, conn, 0);
+	ck_assert(fake_at_end(f, conn));
+	serve(f, fake_greet(f));
+}
+
+START_TEST(go_away_at_the_greeting)
+{
+	fake_start(&fake, script_goes_at_once);
+	check_allowed();
+	fake_join(&fake);
+	is_first_send(seen(2));
 }
 END_TEST
 
@@ -552,6 +623,10 @@ conn_suite(void)
 	tcase_add_test(tc, never_resumed);
 	tcase_add_test(tc, error_for_the_check);
 	tcase_add_test(tc, a_frame_in_several_writes);
+	tcase_add_test(tc, busy_for_the_check);
+	tcase_add_test(tc, an_agent_of_small_frames);
+	tcase_add_test(tc, an_error_while_idle);
+	tcase_add_test(tc, go_away_at_the_greeting);
 	tcase_add_test(tc, go_away_before_the_check);
 	tcase_add_test(tc, go_away_after_the_check);
 	tcase_add_test(tc, go_away_while_idle);

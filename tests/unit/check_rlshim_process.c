@@ -129,7 +129,7 @@ START_TEST(a_child_that_closed_everything)
 	check_allowed();
 	pid = fork();
 	if (pid == 0) {
-		sock = client->fd;
+		sock = client->conns[0]->fd;
 		wake = atomic_load(&client->wake);
 		if (dup2(other, sock) != sock || dup2(other, wake) != wake)
 			_exit(1);
@@ -183,7 +183,7 @@ START_TEST(descriptors_closed_behind_its_back)
 {
 	fake_start(&fake, script_twice);
 	check_allowed();
-	close(client->fd);
+	close(client->conns[0]->fd);
 	close(atomic_load(&client->wake));
 	check_allowed();
 	/* The new eventfd works. */
@@ -199,7 +199,8 @@ START_TEST(descriptors_are_not_inherited)
 {
 	fake_start(&fake, script_twice);
 	check_allowed();
-	ck_assert_int_eq(fcntl(client->fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	ck_assert_int_eq(
+	    fcntl(client->conns[0]->fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	ck_assert_int_eq(
 	    fcntl(atomic_load(&client->wake), F_GETFD) & FD_CLOEXEC,
 	    FD_CLOEXEC);
@@ -222,6 +223,7 @@ serve_one(void *arg)
 	/* One connection with notes of its own. */
 	memset(&one, 0, sizeof(one));
 	one.seen = calloc(FAKE_SEEN, sizeof(*one.seen));
+	one.max_frame = IPC_MAX_FRAME;
 	one.conns[0] = fd;
 	fake_welcome(&one, 0, fake_read(&one, 0, IPC_HELLO)->head.id);
 	for (i = 0; i < CHECKS; i++)

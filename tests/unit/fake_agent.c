@@ -25,9 +25,11 @@ fake_init(struct fake *f)
 	ck_assert_ptr_nonnull(mkdtemp(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/agent.sock", f->dir);
 	ck_assert_int_eq(sem_init(&f->step, 0, 0), 0);
+	ck_assert_int_eq(sem_init(&f->go, 0, 0), 0);
 	f->listener = -1;
 	f->hash = 0xA1;
 	f->default_deadline_ms = 20000;
+	f->max_frame = IPC_MAX_FRAME;
 	f->seen = calloc(FAKE_SEEN, sizeof(*f->seen));
 	ck_assert_ptr_nonnull(f->seen);
 }
@@ -78,15 +80,33 @@ fake_reached(struct fake *f)
 	sem_post(&f->step);
 }
 
-void
-fake_await(struct fake *f)
+static void
+sem_patiently(sem_t *sem, const char *complaint)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATIENCE_S;
-	while (sem_timedwait(&f->step, &until) != 0)
-		ck_assert_msg(errno == EINTR, "the script does not get there");
+	while (sem_timedwait(sem, &until) != 0)
+		ck_assert_msg(errno == EINTR, "%s", complaint);
+}
+
+void
+fake_await(struct fake *f)
+{
+	sem_patiently(&f->step, "the script does not get there");
+}
+
+void
+fake_let(struct fake *f)
+{
+	sem_post(&f->go);
+}
+
+void
+fake_hold(struct fake *f)
+{
+	sem_patiently(&f->go, "the test does not get there");
 }
 
 void
@@ -117,6 +137,7 @@ fake_stop(struct fake *f)
 	fake_vanish(f);
 	rmdir(f->dir);
 	sem_destroy(&f->step);
+	sem_destroy(&f->go);
 	free(f->seen);
 }
 
@@ -182,6 +203,8 @@ decode(struct fake_message *m, struct reader *r)
 		struct ipc_check_adhoc adhoc;
 		struct ipc_report report;
 		struct ipc_report_adhoc report_adhoc;
+		struct ipc_report_rule report_rule;
+		struct ipc_explain explain;
 		struct ipc_ping ping;
 		struct ipc_wait wait;
 	} out;
@@ -204,6 +227,12 @@ decode(struct fake_message *m, struct reader *r)
 		break;
 	case IPC_REPORT_ADHOC:
 		rc = ipc_dec_report_adhoc(r, &out.report_adhoc);
+		break;
+	case IPC_REPORT_RULE:
+		rc = ipc_dec_report_rule(r, &out.report_rule);
+		break;
+	case IPC_EXPLAIN:
+		rc = ipc_dec_explain(r, &out.explain);
 		break;
 	case IPC_PING:
 		rc = ipc_dec_ping(r, &out.ping);
@@ -269,7 +298,7 @@ fake_welcome(struct fake *f, int conn, uint64_t id)
 	uint8_t buf[1024];
 	struct writer w;
 	struct ipc_welcome welcome = {.version = IPC_VERSION,
-	    .max_frame = IPC_MAX_FRAME,
+	    .max_frame = f->max_frame,
 	    .max_inflight = 16384,
 	    .default_deadline_ms = f->default_deadline_ms,
 	    .generation = 1,
@@ -358,6 +387,18 @@ fake_done(struct fake *f, int conn, uint64_t id, enum ipc_reason reason,
 
 	writer_init(&w, buf, sizeof(buf));
 	ck_assert_int_eq(ipc_enc_done(&w, id, &done), 0);
+	fake_write(f, conn, buf, writer_len(&w));
+}
+
+void
+fake_reported(struct fake *f, int conn, uint64_t id, enum ipc_reason reason)
+{
+	struct ipc_reported reported = {(uint8_t)reason, 1, str("")};
+	uint8_t buf[1024];
+	struct writer w;
+
+	writer_init(&w, buf, sizeof(buf));
+	ck_assert_int_eq(ipc_enc_reported(&w, id, &reported), 0);
 	fake_write(f, conn, buf, writer_len(&w));
 }
 

@@ -34,10 +34,12 @@ struct fake {
 	int conn_count;
 	pthread_t thread;
 	void (*script)(struct fake *f);
-	sem_t step;
+	sem_t step; /* the script got there */
+	sem_t go;   /* the test lets it go on */
 
 	uint8_t hash; /* the config_hash announced: 16 times this */
 	uint32_t default_deadline_ms;
+	uint32_t max_frame;
 
 	struct fake_message *seen;
 	size_t seen_count;
@@ -53,6 +55,9 @@ void fake_start_later(struct fake *f, void (*script)(struct fake *f));
 /* The script calls the one, the test waits in the other. */
 void fake_reached(struct fake *f);
 void fake_await(struct fake *f);
+/* The other way round: the test lets, the script holds. */
+void fake_let(struct fake *f);
+void fake_hold(struct fake *f);
 /* Waits for the end of the script. */
 void fake_join(struct fake *f);
 /* Joins, closes and removes all. */
@@ -78,6 +83,8 @@ void fake_error(
 void fake_go_away(struct fake *f, int conn, uint64_t last_id);
 void fake_done(struct fake *f, int conn, uint64_t id, enum ipc_reason reason,
     const char *text);
+void fake_reported(
+    struct fake *f, int conn, uint64_t id, enum ipc_reason reason);
 void fake_document(
     struct fake *f, int conn, uint64_t id, const char *json, bool more);
 void fake_close(struct fake *f, int conn);
