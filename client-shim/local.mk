@@ -24,17 +24,24 @@ rlctl_SOURCES = \
 	client-shim/rlctl.c client-shim/rlctl.h \
 	client-shim/rlctl_agent.c \
 	client-shim/rlctl_check.c \
+	client-shim/rlctl_document.c \
+	client-shim/rlctl_explain.c \
 	client-shim/rlctl_key.c \
+	client-shim/rlctl_options.c client-shim/rlctl_options.h \
 	client-shim/rlctl_policy.c client-shim/rlctl_policy.h \
 	client-shim/rlctl_policy_print.c \
 	client-shim/rlctl_policy_read.c \
 	client-shim/rlctl_print.c \
+	client-shim/rlctl_rules.c client-shim/rlctl_rules.h \
+	client-shim/rlctl_run.c \
 	client-shim/rlctl_servers.c client-shim/rlctl_servers.h \
 	client-shim/rlctl_servers_table.c \
-	client-shim/rlctl_spec.c client-shim/rlctl_spec.h
+	client-shim/rlctl_spec.c client-shim/rlctl_spec.h \
+	client-shim/rlctl_table.c client-shim/rlctl_table.h
 rlctl_LDFLAGS = $(AM_LDFLAGS) -static
 rlctl_LDADD = client-shim/librlshim.la daemon/core/libcore.a $(PROTO_LIBS) \
 	$(JANSSON_LIBS) $(CRYPTO_LIBS)
 rlctl_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
-dist_doc_DATA += client-shim/example.c
+dist_doc_DATA += client-shim/example.c client-shim/example_event.c \
+	client-shim/example_poll.c

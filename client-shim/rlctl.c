@@ -20,6 +20,10 @@ static const char usage[] =
     "        [--permit] [--on-failure open|closed]\n"
     "  check --bucket NAME --window MS --limit N [--tokens N]\n"
     "        [--guard NAME:TTL:MAX:BUF:MIN:BELOW] [--tenant T] [--label L]\n"
+    "        [--timeout MS] [--detail] [--permit] [--on-failure open|closed]\n"
+    "  run RULE [--key K] [--tokens N] [--timeout MS]\n"
+    "        [--on-failure open|closed] -- COMMAND [ARGUMENTS]\n"
+    "                         runs it when permitted, reports its latency\n"
     "  report TRACKER MS [--key K] [--tenant T] [--timeout MS]\n"
     "  report --tracker NAME:TTL:MAX:BUF:MIN MS [--tenant T]\n"
     "        [--timeout MS]\n"
@@ -27,8 +31,15 @@ static const char usage[] =
     "  servers [--timeout MS] what it knows of servers, and what is wrong\n"
     "  policy [TENANT] [--rtt MS] [--loss P] [--servers N] [--timeout MS]\n"
     "                         its rounds and deadlines, and an estimate\n"
+    "  rules [--timeout MS]   the rules in force, and what came of them\n"
+    "  explain RULE [--key K] [--tokens N] [--timeout MS]\n"
+    "                         what a check of it would send\n"
+    "  ping [--timeout MS]    is an agent there, and how fast it answers\n"
     "  wait [--timeout MS]    until a decision is possible\n"
-    "  quit [--timeout MS]    ends the agent; asks its control socket\n"
+    "  reload [--timeout MS]  the agent loads its configuration again\n"
+    "  drain [--timeout MS]   the agent ends after the last check\n"
+    "  quit [--timeout MS]    ends the agent now; like the last two it asks\n"
+    "                         the control socket\n"
     "  key show [FILE]        what is in a key, without the secret\n"
     "\n"
     "  --socket PATH   before the command (default $RL_AGENT_SOCKET, else\n"
@@ -38,7 +49,8 @@ static const char usage[] =
     "  -h, --help; -V, --version\n"
     "\n"
     "check exits 0 allowed, 1 denied, 2 failed, 3 cancelled; with --permit 0\n"
-    "if the work may go on, else 1. 64 is a usage error. See rlctl(1).\n";
+    "if the work may go on, else 1. run exits as the command, or so when it\n"
+    "was not permitted. 64 is a usage error. See rlctl(1).\n";
 
 static const struct {
 	const char *name;
@@ -49,30 +61,40 @@ static const struct {
     {"status", rlctl_status},
     {"servers", rlctl_servers},
     {"policy", rlctl_policy},
+    {"rules", rlctl_rules},
+    {"explain", rlctl_explain},
+    {"run", rlctl_run},
+    {"ping", rlctl_ping},
     {"wait", rlctl_wait},
+    {"reload", rlctl_reload},
+    {"drain", rlctl_drain},
     {"quit", rlctl_quit},
     {"key", rlctl_key},
 };
 
 /* Whose call the first signal interrupts; one client per process. */
 static struct rl_client *interruptible;
+static volatile sig_atomic_t signalled;
 
 static void
 on_signal(int signo)
 {
 	(void)signo;
+	signalled = 1;
 	rl_interrupt(interruptible);
 }
 
 int
 rlctl_fail(int status, const char *fmt, ...)
 {
+	char line[2048];
 	va_list ap;
 
-	fputs("rlctl: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	fputs("rlctl: ", stderr);
+	rlctl_write_name(stderr, line, strlen(line));
 	fputc('\n', stderr);
 	return status;
 }
@@ -155,6 +177,12 @@ rlctl_open_control(struct rlctl *ctl)
 	return open_client(ctl, path, RL_CLOSED);
 }
 
+int
+rlctl_signalled(void)
+{
+	return signalled;
+}
+
 void
 rlctl_close(struct rl_client *client)
 {
@@ -234,6 +262,7 @@ main(int argc, char **argv)
 	size_t i;
 	int first;
 
+	setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* lines stay whole */
 	if (argc > 0)
 		argv[0] = name;
 	parse_globals(&ctl, argc, argv);

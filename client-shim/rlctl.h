@@ -8,10 +8,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "client-shim/rlshim.h"
 
-/* Of every command but check, which exits by its outcome. */
+/* Of every command but check and run, which exit by the outcome. */
 #define RLCTL_OK    0
 #define RLCTL_ERROR 1
 #define RLCTL_USAGE 64
@@ -29,31 +30,45 @@ rlctl_command rlctl_check;
 rlctl_command rlctl_report;
 rlctl_command rlctl_status;
 rlctl_command rlctl_servers;
+rlctl_command rlctl_policy;
+rlctl_command rlctl_rules;
+rlctl_command rlctl_explain;
+rlctl_command rlctl_run;
+rlctl_command rlctl_ping;
 rlctl_command rlctl_wait;
+rlctl_command rlctl_reload;
+rlctl_command rlctl_drain;
 rlctl_command rlctl_quit;
 rlctl_command rlctl_key;
-rlctl_command rlctl_policy;
 
-/* To stdout, in the form that was asked for; detail may be NULL. */
-void rlctl_print(const struct rlctl *ctl, const struct rl_decision *decision,
-    const struct rl_detail *detail);
-/* A name to stdout, any bytes: what could steer a terminal becomes "?". */
-void rlctl_print_name(const char *name, size_t len);
+/* A decision in the form that was asked for; detail may be NULL. */
+void rlctl_print(FILE *to, const struct rlctl *ctl,
+    const struct rl_decision *decision, const struct rl_detail *detail);
+/* A name, any bytes: what could steer a terminal becomes "?". */
+void rlctl_write_name(FILE *to, const char *name, size_t len);
+void rlctl_print_name(const char *name, size_t len); /* to stdout */
 /* Exits 64 when there are arguments from optind on. */
 void rlctl_no_more(const char *command, int argc, char **argv);
 /* The agent's document of that name, for the caller to json_decref(); NULL
  * after the line that says why there is none. */
 struct json_t;
 struct json_t *rlctl_document(struct rlctl *ctl, const char *what);
+/* The same of a call that was made: takes client and text. */
+struct json_t *rlctl_answer(
+    struct rl_client *client, const char *what, int status, char *text);
 /* To stdout, in one line. */
 void rlctl_print_json(const struct json_t *document);
+/* A string of an object to stdout, as a name; "-" for none. */
+void rlctl_print_field(const struct json_t *from, const char *name);
+/* "name: value" lines, two spaces deeper under each name that has its own. */
+void rlctl_print_tree(const struct json_t *value, int depth);
 /* RLCTL_OK when all of the output was written, or the line and RLCTL_ERROR. */
 int rlctl_written(const char *command);
 /* A command that shows a document of the agent, --json as it is, else with
  * print. Takes --timeout and --json and no argument. */
 int rlctl_show(struct rlctl *ctl, const char *what, int argc, char **argv,
     void (*print)(const struct json_t *document));
-/* One line to stderr, "rlctl: ...". Returns status. */
+/* One line to stderr, "rlctl: ...", cut to 2 KiB. Returns status. */
 int rlctl_fail(int status, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* A whole decimal number in min..max, or exits 64 naming the option. */
@@ -66,6 +81,8 @@ uint32_t rlctl_number(
 struct rl_client *rlctl_open(struct rlctl *ctl, enum rl_failure on_failure);
 /* The same for the control socket. */
 struct rl_client *rlctl_open_control(struct rlctl *ctl);
+/* Has a signal come in the time of a client? */
+int rlctl_signalled(void);
 /* Takes what they gave. */
 void rlctl_close(struct rl_client *client);
 /* The line for a call that failed. Returns RLCTL_ERROR. */

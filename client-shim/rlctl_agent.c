@@ -1,75 +1,23 @@
-/* rlctl report, status, wait and quit: one call each, and how documents of the
- * agent are shown. */
+/*
+ * rlctl report, ping and wait: one call each on the application socket; and
+ * reload, drain and quit, on the control socket.
+ */
 #include "client-shim/rlctl.h"
 
 #include <getopt.h>
-#include <jansson.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "client-shim/rlctl_options.h"
 #include "client-shim/rlctl_spec.h"
 
-enum { OPT_TIMEOUT = 256, OPT_TENANT, OPT_TRACKER, OPT_KEY, OPT_JSON };
-
-struct agent_options {
-	const char *tenant;
-	const char *tracker;
-	const char *key;
-};
-
-/* The options that a command takes, by the letters of which: t(imeout),
- * T(enant), r (tracker), k(ey), j(son). Leaves optind at the first argument. */
-static void
-parse(struct rlctl *ctl, struct agent_options *o, int argc, char **argv,
-    const char *which)
-{
-	struct option longs[6];
-	int c, n = 0;
-
-	memset(o, 0, sizeof(*o));
-	memset(longs, 0, sizeof(longs));
-	if (strchr(which, 't') != NULL)
-		longs[n++] = (struct option){
-		    "timeout", required_argument, NULL, OPT_TIMEOUT};
-	if (strchr(which, 'T') != NULL)
-		longs[n++] = (struct option){
-		    "tenant", required_argument, NULL, OPT_TENANT};
-	if (strchr(which, 'r') != NULL)
-		longs[n++] = (struct option){
-		    "tracker", required_argument, NULL, OPT_TRACKER};
-	if (strchr(which, 'k') != NULL)
-		longs[n++] =
-		    (struct option){"key", required_argument, NULL, OPT_KEY};
-	if (strchr(which, 'j') != NULL)
-		longs[n++] =
-		    (struct option){"json", no_argument, NULL, OPT_JSON};
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		switch (c) {
-		case OPT_TIMEOUT:
-			ctl->timeout_ms =
-			    rlctl_number("--timeout", optarg, 1, UINT32_MAX);
-			break;
-		case OPT_TENANT:
-			o->tenant = optarg;
-			break;
-		case OPT_TRACKER:
-			o->tracker = optarg;
-			break;
-		case OPT_KEY:
-			o->key = optarg;
-			break;
-		case OPT_JSON:
-			ctl->json = 1;
-			break;
-		default:
-			exit(RLCTL_USAGE); /* getopt has said why */
-		}
-	}
-}
+/* Patience: a reload reads files, a drain waits for the last check. */
+#define RELOAD_MS 15000
+#define DRAIN_MS  600000
 
 static int
-send_report(struct rl_client *client, const struct agent_options *o,
+send_report(struct rl_client *client, const struct rlctl_options *o,
     const char *tracker, uint32_t ms)
 {
 	return rl_report(client, o->tenant, tracker, o->key,
@@ -80,12 +28,12 @@ int
 rlctl_report(struct rlctl *ctl, int argc, char **argv)
 {
 	struct rl_client *client;
-	struct agent_options o;
+	struct rlctl_options o;
 	struct rl_guard spec;
 	uint32_t ms;
 	int wanted, status;
 
-	parse(ctl, &o, argc, argv, "tTrk");
+	rlctl_options(ctl, &o, argc, argv, "tTrk");
 	if (o.tracker != NULL && o.key != NULL)
 		return rlctl_fail(RLCTL_USAGE,
 		    "report: --key goes with a tracker of the configuration, "
@@ -109,14 +57,32 @@ rlctl_report(struct rlctl *ctl, int argc, char **argv)
 }
 
 int
+rlctl_ping(struct rlctl *ctl, int argc, char **argv)
+{
+	struct rl_client *client;
+	uint64_t us;
+	int status;
+
+	rlctl_options_alone(ctl, "ping", argc, argv, "tj");
+	client = rlctl_open(ctl, RL_CLOSED);
+	status = rl_ping(client, ctl->timeout_ms, &us);
+	if (status != RL_OK)
+		return rlctl_call_failed(client, "ping", status);
+	rlctl_close(client);
+	if (ctl->json)
+		printf("{\"round_trip_us\":%" PRIu64 "}\n", us);
+	else
+		printf("answered in %.3f ms\n", (double)us / 1e3);
+	return rlctl_written("ping");
+}
+
+int
 rlctl_wait(struct rlctl *ctl, int argc, char **argv)
 {
 	struct rl_client *client;
-	struct agent_options o;
 	int status;
 
-	parse(ctl, &o, argc, argv, "t");
-	rlctl_no_more("wait", argc, argv);
+	rlctl_options_alone(ctl, "wait", argc, argv, "t");
 	client = rlctl_open(ctl, RL_CLOSED);
 	status = rl_wait(client, ctl->timeout_ms);
 	if (status != RL_OK)
@@ -125,131 +91,51 @@ rlctl_wait(struct rlctl *ctl, int argc, char **argv)
 	return RLCTL_OK;
 }
 
-int
-rlctl_quit(struct rlctl *ctl, int argc, char **argv)
+/*
+ * What takes long, patience_ms, must not take that long to find that there is
+ * no agent; 0: it does not take long. --timeout is for both.
+ */
+static int
+control(struct rlctl *ctl, const char *what, uint32_t patience_ms, int argc,
+    char **argv)
 {
 	struct rl_client *client;
-	struct agent_options o;
-	int status;
+	int status = RL_OK;
 
-	parse(ctl, &o, argc, argv, "t");
-	rlctl_no_more("quit", argc, argv);
+	rlctl_options_alone(ctl, what, argc, argv, "t");
 	client = rlctl_open_control(ctl);
-	status = rl_control(client, "quit", ctl->timeout_ms);
+	if (ctl->timeout_ms != 0)
+		patience_ms = ctl->timeout_ms;
+	else if (patience_ms != 0)
+		status = rl_ping(client, 0, NULL);
+	if (status == RL_OK)
+		status = rl_control(client, what, patience_ms);
+	if (status == RL_EUNAVAILABLE && ctl->control == NULL)
+		return rlctl_fail(RLCTL_ERROR,
+		    "%s: %s; --control tells where else it is", what,
+		    rl_last_text(client));
 	if (status != RL_OK)
-		return rlctl_call_failed(client, "quit", status);
+		return rlctl_call_failed(client, what, status);
+	if (*rl_last_text(client) != '\0') /* done, and yet */
+		rlctl_fail(RLCTL_OK, "%s: %s", what, rl_last_text(client));
 	rlctl_close(client);
 	return RLCTL_OK;
 }
 
-static void
-print_string(const json_t *string)
+int
+rlctl_reload(struct rlctl *ctl, int argc, char **argv)
 {
-	rlctl_print_name(json_string_value(string), json_string_length(string));
-	putchar('\n');
-}
-
-/* "name: value" lines, nested objects indented under their name. */
-static void
-print_tree(const json_t *value, int depth)
-{
-	const char *name, *title;
-	json_t *item;
-	size_t i;
-
-	json_object_foreach((json_t *)value, name, item)
-	{
-		if (json_is_array(item) && json_array_size(item) == 0) {
-			printf("%*s%s: none\n", 2 * depth, "", name);
-		} else if (json_is_object(item) || json_is_array(item)) {
-			printf("%*s%s:\n", 2 * depth, "", name);
-			print_tree(item, depth + 1);
-		} else if (json_is_string(item)) {
-			printf("%*s%s: ", 2 * depth, "", name);
-			print_string(item);
-		} else {
-			title = json_is_true(item)    ? "yes"
-				: json_is_false(item) ? "no"
-						      : "-";
-			if (json_is_integer(item))
-				printf("%*s%s: %" JSON_INTEGER_FORMAT "\n",
-				    2 * depth, "", name,
-				    json_integer_value(item));
-			else
-				printf(
-				    "%*s%s: %s\n", 2 * depth, "", name, title);
-		}
-	}
-	json_array_foreach((json_t *)value, i, item)
-	{
-		if (json_is_object(item)) {
-			print_tree(item, depth);
-			if (i + 1 < json_array_size(value))
-				putchar('\n');
-		} else if (json_is_string(item)) {
-			printf("%*s", 2 * depth, "");
-			print_string(item);
-		}
-	}
-}
-
-json_t *
-rlctl_document(struct rlctl *ctl, const char *what)
-{
-	struct rl_client *client = rlctl_open(ctl, RL_CLOSED);
-	json_error_t error;
-	json_t *document;
-	char *text;
-	int status = rl_query(client, what, ctl->timeout_ms, &text);
-
-	if (status != RL_OK) {
-		rlctl_call_failed(client, what, status);
-		return NULL;
-	}
-	rlctl_close(client);
-	document = json_loads(text, 0, &error);
-	if (document == NULL)
-		rlctl_fail(RLCTL_ERROR,
-		    "%s: the agent's answer is not JSON: %s", what, error.text);
-	free(text);
-	return document;
-}
-
-void
-rlctl_print_json(const json_t *document)
-{
-	json_dumpf(document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
-	putchar('\n');
+	return control(ctl, "reload", RELOAD_MS, argc, argv);
 }
 
 int
-rlctl_show(struct rlctl *ctl, const char *what, int argc, char **argv,
-    void (*print)(const struct json_t *document))
+rlctl_drain(struct rlctl *ctl, int argc, char **argv)
 {
-	struct agent_options o;
-	json_t *document;
-
-	parse(ctl, &o, argc, argv, "tj");
-	rlctl_no_more(what, argc, argv);
-	document = rlctl_document(ctl, what);
-	if (document == NULL)
-		return RLCTL_ERROR;
-	if (ctl->json)
-		rlctl_print_json(document);
-	else
-		print(document);
-	json_decref(document);
-	return rlctl_written(what);
-}
-
-static void
-print_status(const struct json_t *document)
-{
-	print_tree(document, 0);
+	return control(ctl, "drain", DRAIN_MS, argc, argv);
 }
 
 int
-rlctl_status(struct rlctl *ctl, int argc, char **argv)
+rlctl_quit(struct rlctl *ctl, int argc, char **argv)
 {
-	return rlctl_show(ctl, "status", argc, argv, print_status);
+	return control(ctl, "quit", 0, argc, argv);
 }

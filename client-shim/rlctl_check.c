@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client-shim/rlctl_options.h"
 #include "client-shim/rlctl_spec.h"
 
 struct check_options {
@@ -100,18 +101,6 @@ set_tokens(struct check_options *o, const char *text)
 }
 
 static void
-set_failure(struct check_options *o, const char *text)
-{
-	if (strcmp(text, "open") == 0)
-		o->on_failure = RL_OPEN;
-	else if (strcmp(text, "closed") == 0)
-		o->on_failure = RL_CLOSED;
-	else
-		exit(rlctl_fail(RLCTL_USAGE,
-		    "--on-failure: must be open or closed, not \"%s\"", text));
-}
-
-static void
 take_option(struct rlctl *ctl, struct check_options *o, int c)
 {
 	switch (c) {
@@ -123,8 +112,7 @@ take_option(struct rlctl *ctl, struct check_options *o, int c)
 		set_tokens(o, optarg);
 		break;
 	case OPT_TIMEOUT:
-		o->check.timeout_ms =
-		    rlctl_number("--timeout", optarg, 1, UINT32_MAX);
+		o->check.timeout_ms = rlctl_options_timeout(optarg);
 		break;
 	case OPT_DETAIL:
 		o->detail = 1;
@@ -133,7 +121,7 @@ take_option(struct rlctl *ctl, struct check_options *o, int c)
 		o->by_permit = 1;
 		break;
 	case OPT_ON_FAILURE:
-		set_failure(o, optarg);
+		o->on_failure = rlctl_options_failure(optarg);
 		break;
 	case OPT_BUCKET:
 		add_bucket(o, optarg);
@@ -238,7 +226,7 @@ rlctl_check(struct rlctl *ctl, int argc, char **argv)
 		rl_check(client, &o.check, &d, o.detail ? &detail : NULL);
 		rlctl_close(client);
 	}
-	rlctl_print(ctl, &d, o.detail ? &detail : NULL);
+	rlctl_print(stdout, ctl, &d, o.detail ? &detail : NULL);
 	if (fflush(stdout) != 0)
 		return rlctl_fail(2, "check: cannot write the result");
 	if (o.by_permit)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "client-shim/rlctl.h"
+#include "client-shim/rlctl_options.h"
 
 /* Fixed, so that the same question has the same answer. */
 #define OPERATIONS 20000
@@ -74,8 +75,7 @@ parse(struct rlctl *ctl, struct policy_options *o, int argc, char **argv)
 			    "--servers", optarg, 1, POLICY_MAX_SERVERS);
 			break;
 		case OPT_TIMEOUT:
-			ctl->timeout_ms =
-			    rlctl_number("--timeout", optarg, 1, UINT32_MAX);
+			ctl->timeout_ms = rlctl_options_timeout(optarg);
 			break;
 		case OPT_JSON:
 			ctl->json = 1;

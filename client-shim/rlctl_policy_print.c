@@ -7,6 +7,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "client-shim/rlctl.h"
+
 /* Every deadline of a plan is a whole number of units, and so of ms. */
 static long long
 ms(int64_t us)
@@ -58,8 +60,9 @@ print_limits(const json_t *tenant, const struct policy_plan *plan)
 	    "  horizon: %lld ms, for which servers are asked to remember its "
 	    "requests\n",
 	    ms(plan->horizon_us));
-	printf("  key: format %s, ",
-	    json_string_value(json_object_get(tenant, "key_format")));
+	fputs("  key: format ", stdout);
+	rlctl_print_field(tenant, "key_format");
+	fputs(", ", stdout);
 	if (json_is_null(limit))
 		puts("no deduplication limit");
 	else
@@ -130,8 +133,9 @@ rlctl_policy_print(const json_t *tenant, const struct estimate_input *in,
 	const json_t *servers = json_object_get(tenant, "servers");
 	const json_int_t count = json_integer_value(servers);
 
-	printf(
-	    "tenant %s: ", json_string_value(json_object_get(tenant, "name")));
+	fputs("tenant ", stdout);
+	rlctl_print_field(tenant, "name");
+	fputs(": ", stdout);
 	if (json_is_null(servers))
 		puts("no server known yet");
 	else

@@ -60,7 +60,8 @@ detail_json(json_t *out, const struct rl_detail *detail)
 }
 
 static void
-print_json(const struct rl_decision *d, const struct rl_detail *detail)
+print_json(
+    FILE *to, const struct rl_decision *d, const struct rl_detail *detail)
 {
 	json_t *out = json_pack("{s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, "
 				"s:I, s:o}",
@@ -81,8 +82,8 @@ print_json(const struct rl_decision *d, const struct rl_detail *detail)
 
 	if (out != NULL && detail != NULL)
 		detail_json(out, detail);
-	json_dumpf(out, stdout, JSON_COMPACT);
-	putchar('\n');
+	json_dumpf(out, to, JSON_COMPACT);
+	fputc('\n', to);
 	json_decref(out);
 }
 
@@ -107,7 +108,7 @@ title(enum rl_outcome outcome)
  * UTF-8, and the C1 control characters, which are, could steer it.
  */
 void
-rlctl_print_name(const char *name, size_t len)
+rlctl_write_name(FILE *to, const char *name, size_t len)
 {
 	json_t *utf8 = json_stringn(name, len);
 	unsigned char c, next;
@@ -117,19 +118,25 @@ rlctl_print_name(const char *name, size_t len)
 		c = (unsigned char)name[i];
 		next = i + 1 < len ? (unsigned char)name[i + 1] : 0;
 		if (c == 0xC2 && next < 0xA0) {
-			putchar('?');
+			fputc('?', to);
 			i++;
 		} else if (c < ' ' || c == 0x7f || (c >= 0x80 && !utf8)) {
-			putchar('?');
+			fputc('?', to);
 		} else {
-			putchar(c);
+			fputc(c, to);
 		}
 	}
 	json_decref(utf8);
 }
 
+void
+rlctl_print_name(const char *name, size_t len)
+{
+	rlctl_write_name(stdout, name, len);
+}
+
 static void
-print_detail(const struct rl_detail *detail)
+print_detail(FILE *to, const struct rl_detail *detail)
 {
 	const struct rl_resource_result *r;
 	const struct rl_guard_result *g;
@@ -137,53 +144,57 @@ print_detail(const struct rl_detail *detail)
 
 	for (i = 0; i < detail->resource_count; i++) {
 		r = &detail->resources[i];
-		fputs("  bucket ", stdout);
-		rlctl_print_name(r->bucket, r->bucket_len);
-		printf(": %s, asked %u, short of %u, rate %u of %u in %u ms\n",
+		fputs("  bucket ", to);
+		rlctl_write_name(to, r->bucket, r->bucket_len);
+		fprintf(to,
+		    ": %s, asked %u, short of %u, rate %u of %u in %u ms\n",
 		    r->deficit == 0 ? "granted" : "denied", r->tokens,
 		    r->deficit, r->actual_rate, r->limit, r->window_ms);
 	}
 	for (i = 0; i < detail->guard_count; i++) {
 		g = &detail->guards[i];
-		fputs("  tracker ", stdout);
-		rlctl_print_name(g->tracker, g->tracker_len);
-		printf(": %s, %u ms, must be below %u ms\n",
+		fputs("  tracker ", to);
+		rlctl_write_name(to, g->tracker, g->tracker_len);
+		fprintf(to, ": %s, %u ms, must be below %u ms\n",
 		    g->passed ? "passed" : "denied", g->current_ms,
 		    g->below_ms);
 	}
 }
 
 static void
-print_text(const struct rl_decision *d, const struct rl_detail *detail)
+print_text(
+    FILE *to, const struct rl_decision *d, const struct rl_detail *detail)
 {
-	printf("%s: permit=%s source=%s reason=%s", title(d->outcome),
+	fprintf(to, "%s%s: permit=%s source=%s reason=%s", title(d->outcome),
+	    d->source == RL_SOURCE_SHADOW ? ", but the rule only watches" : "",
 	    d->permit ? "yes" : "no", rl_source_name(d->source),
 	    rl_reason_name(d->reason));
 	if (d->limit_len > 0) {
-		fputs(" limit=", stdout);
-		rlctl_print_name(d->limit, d->limit_len);
+		fputs(" limit=", to);
+		rlctl_write_name(to, d->limit, d->limit_len);
 	}
 	if (d->retry_after_ms > 0)
-		printf(" retry_after_ms=%u", d->retry_after_ms);
+		fprintf(to, " retry_after_ms=%u", d->retry_after_ms);
 	if (d->has_server)
-		printf(" server=%" PRIu64 " round=%u", d->server_id, d->round);
-	printf(" elapsed_us=%" PRIu64, d->elapsed_us);
+		fprintf(
+		    to, " server=%" PRIu64 " round=%u", d->server_id, d->round);
+	fprintf(to, " elapsed_us=%" PRIu64, d->elapsed_us);
 	if (d->text[0] != '\0') {
-		fputs(" (", stdout);
-		rlctl_print_name(d->text, strlen(d->text));
-		putchar(')');
+		fputs(" (", to);
+		rlctl_write_name(to, d->text, strlen(d->text));
+		fputc(')', to);
 	}
-	putchar('\n');
+	fputc('\n', to);
 	if (detail != NULL)
-		print_detail(detail);
+		print_detail(to, detail);
 }
 
 void
-rlctl_print(const struct rlctl *ctl, const struct rl_decision *decision,
-    const struct rl_detail *detail)
+rlctl_print(FILE *to, const struct rlctl *ctl,
+    const struct rl_decision *decision, const struct rl_detail *detail)
 {
 	if (ctl->json)
-		print_json(decision, detail);
+		print_json(to, decision, detail);
 	else
-		print_text(decision, detail);
+		print_text(to, decision, detail);
 }

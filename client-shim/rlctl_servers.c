@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client-shim/rlctl.h"
+#include "client-shim/rlctl_table.h"
 
 /* Breaks lines between words; at is where the line stands, then, and what
  * follows is indented. */
@@ -19,14 +20,14 @@ print_words(const char *text, int at)
 
 	while (*text != '\0') {
 		len = strcspn(text, " ");
-		if (at + 1 + rlctl_servers_width(text, len) >
+		if (at + 1 + rlctl_table_width(text, len) >
 		    RLCTL_SERVERS_WORDS) {
 			printf("\n       ");
 			at = 7;
 		}
 		putchar(' ');
 		rlctl_print_name(text, len);
-		at += 1 + rlctl_servers_width(text, len);
+		at += 1 + rlctl_table_width(text, len);
 		text += len;
 		text += strspn(text, " ");
 	}
@@ -37,7 +38,7 @@ static int
 print_label(const char *text)
 {
 	rlctl_print_name(text, strlen(text));
-	return rlctl_servers_width(text, strlen(text));
+	return rlctl_table_width(text, strlen(text));
 }
 
 static int
@@ -58,8 +59,8 @@ tenant_code(const json_t *tenants, const char *name)
 
 	json_array_foreach((json_t *)tenants, i, tenant)
 	{
-		if (strcmp(rlctl_servers_text(tenant, "name"), name) == 0)
-			return rlctl_servers_text(tenant, "diagnosis");
+		if (strcmp(rlctl_table_text(tenant, "name"), name) == 0)
+			return rlctl_table_text(tenant, "diagnosis");
 	}
 	return "-";
 }
@@ -72,9 +73,9 @@ needs_words(const json_t *server, const json_t *tenants)
 	    "ok", "unasked", "waiting", "-", NULL};
 	static const char *const common[] = {"never-answered", "silent", "slow",
 	    "clock-off", "refused", "unreachable", NULL};
-	const char *code = rlctl_servers_text(server, "diagnosis");
+	const char *code = rlctl_table_text(server, "diagnosis");
 	const char *of_all =
-	    tenant_code(tenants, rlctl_servers_text(server, "tenant"));
+	    tenant_code(tenants, rlctl_table_text(server, "tenant"));
 
 	if (strcmp(of_all, "clock-stepped") == 0)
 		of_all = "silent";
@@ -89,30 +90,29 @@ print_server_words(const json_t *server, const json_t *tenants)
 
 	if (!needs_words(server, tenants))
 		return;
-	at = print_label(rlctl_servers_text(server, "tenant")) + 1;
+	at = print_label(rlctl_table_text(server, "tenant")) + 1;
 	putchar(' ');
-	at += print_label(rlctl_servers_text(server, "server_id")) + 1;
+	at += print_label(rlctl_table_text(server, "server_id")) + 1;
 	putchar(':');
-	print_words(rlctl_servers_text(server, "diagnosis_text"), at);
+	print_words(rlctl_table_text(server, "diagnosis_text"), at);
 }
 
 /* The tenant's sentence has the error, where that explains anything. */
 static void
 print_dns(const json_t *tenant)
 {
-	const char *error = rlctl_servers_text(tenant, "dns_error");
-	char since[RLCTL_SERVERS_CELL];
+	const char *error = rlctl_table_text(tenant, "dns_error");
+	char since[RLCTL_TABLE_CELL];
 
-	if (rlctl_servers_known(tenant, "dns_failing_ms") &&
-	    strstr(rlctl_servers_text(tenant, "diagnosis_text"), error) !=
-		NULL) {
+	if (rlctl_table_known(tenant, "dns_failing_ms") &&
+	    strstr(rlctl_table_text(tenant, "diagnosis_text"), error) != NULL) {
 		puts("  dns: failing, see above");
-	} else if (rlctl_servers_known(tenant, "dns_failing_ms")) {
+	} else if (rlctl_table_known(tenant, "dns_failing_ms")) {
 		rlctl_servers_span(since, tenant, "dns_failing_ms");
 		print_words(error, printf("  dns: failing for %s,", since));
 	} else {
 		printf("  dns:");
-		print_words(rlctl_servers_text(tenant, "discovery"), 6);
+		print_words(rlctl_table_text(tenant, "discovery"), 6);
 	}
 }
 
@@ -121,8 +121,8 @@ print_clock(const json_t *tenant)
 {
 	const json_t *clock = json_object_get(tenant, "clock");
 	const json_t *sync = json_object_get(clock, "synchronised");
-	char stepped[RLCTL_SERVERS_CELL], offset[RLCTL_SERVERS_CELL];
-	char line[3 * RLCTL_SERVERS_CELL];
+	char stepped[RLCTL_TABLE_CELL], offset[RLCTL_TABLE_CELL];
+	char line[3 * RLCTL_TABLE_CELL];
 
 	rlctl_servers_apart(stepped, clock, "stepped_ms");
 	rlctl_servers_apart(offset, clock, "offset_ms");
@@ -131,12 +131,12 @@ print_clock(const json_t *tenant)
 	    json_is_true(sync)    ? "synchronised, says the kernel"
 	    : json_is_false(sync) ? "not synchronised, says the kernel"
 				  : "the kernel does not say",
-	    rlctl_servers_number(clock, "stepped_ms") != 0 ? stepped
-	    : rlctl_servers_known(clock, "stepped_ms")     ? "no"
-							   : "-",
+	    rlctl_table_number(clock, "stepped_ms") != 0 ? stepped
+	    : rlctl_table_known(clock, "stepped_ms")     ? "no"
+							 : "-",
 	    offset,
-	    rlctl_servers_known(clock, "offset_ms") ? " at their last answer"
-						    : "");
+	    rlctl_table_known(clock, "offset_ms") ? " at their last answer"
+						  : "");
 	print_words(line, printf("  clock:"));
 }
 
@@ -164,12 +164,12 @@ print_ignored(const json_t *tenant)
 static void
 print_tenant(const json_t *tenant)
 {
-	int at = print_label(rlctl_servers_text(tenant, "name")) + 2;
+	int at = print_label(rlctl_table_text(tenant, "name")) + 2;
 
 	fputs(": ", stdout);
-	at += print_label(rlctl_servers_text(tenant, "diagnosis")) + 1;
+	at += print_label(rlctl_table_text(tenant, "diagnosis")) + 1;
 	putchar(',');
-	print_words(rlctl_servers_text(tenant, "diagnosis_text"), at);
+	print_words(rlctl_table_text(tenant, "diagnosis_text"), at);
 	print_dns(tenant);
 	print_clock(tenant);
 	print_ignored(tenant);

@@ -1,0 +1,32 @@
+/* The options that commands of rlctl have in common. */
+#ifndef RLCTL_OPTIONS_H
+#define RLCTL_OPTIONS_H
+
+#include <stdint.h>
+
+#include "client-shim/rlctl.h"
+
+struct rlctl_options {
+	const char *tenant;
+	const char *tracker;
+	const char *key;
+	uint32_t tokens; /* 0: not given */
+};
+
+/*
+ * Those that a command takes, by the letters of which: t(imeout), T(enant),
+ * r (tracker), k(ey), n (tokens), j(son). Leaves optind at the first argument,
+ * or exits 64.
+ */
+void rlctl_options(struct rlctl *ctl, struct rlctl_options *out, int argc,
+    char **argv, const char *which);
+/* The same, and that there is no argument. */
+void rlctl_options_alone(struct rlctl *ctl, const char *command, int argc,
+    char **argv, const char *which);
+
+/* The values of --timeout, --tokens and --on-failure, or exits 64. */
+uint32_t rlctl_options_timeout(const char *text);
+uint32_t rlctl_options_tokens(const char *text);
+enum rl_failure rlctl_options_failure(const char *text);
+
+#endif
