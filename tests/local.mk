@@ -15,6 +15,8 @@ AM_TESTS_ENVIRONMENT = \
 	RLA_AGENT='$(abs_top_builddir)/rl-agent'; export RLA_AGENT; \
 	RLA_CTL='$(abs_top_builddir)/rlctl'; export RLA_CTL; \
 	RLA_SANDBOX='$(abs_top_builddir)/rl-sandbox'; export RLA_SANDBOX; \
+	RLA_HAMMER='$(abs_top_builddir)/tests/system/hammer'; \
+	export RLA_HAMMER; \
 	RLA_SHIMCLIENT='$(abs_top_builddir)/tests/system/shimclient'; \
 	export RLA_SHIMCLIENT; \
 	RLA_EXAMPLE='$(abs_top_builddir)/client-shim/example'; \
@@ -33,8 +35,11 @@ unit_tests = \
 	tests/unit/check_client \
 	tests/unit/check_clock \
 	tests/unit/check_config \
+	tests/unit/check_config_equal \
 	tests/unit/check_config_key \
+	tests/unit/check_config_listener \
 	tests/unit/check_config_load \
+	tests/unit/check_config_policy \
 	tests/unit/check_config_tenant \
 	tests/unit/check_conn \
 	tests/unit/check_conninput \
@@ -44,11 +49,13 @@ unit_tests = \
 	tests/unit/check_decision \
 	tests/unit/check_diagnosis \
 	tests/unit/check_discovery \
+	tests/unit/check_discovery_known \
 	tests/unit/check_discovery_pace \
 	tests/unit/check_discovery_round \
 	tests/unit/check_dispatch \
 	tests/unit/check_dispatch_check \
 	tests/unit/check_dispatch_life \
+	tests/unit/check_dispatch_rule \
 	tests/unit/check_dns \
 	tests/unit/check_dnsexchange \
 	tests/unit/check_dnsfault \
@@ -62,25 +69,33 @@ unit_tests = \
 	tests/unit/check_id \
 	tests/unit/check_ipc \
 	tests/unit/check_listener \
+	tests/unit/check_listener_place \
 	tests/unit/check_log \
 	tests/unit/check_loop \
 	tests/unit/check_members \
 	tests/unit/check_message \
 	tests/unit/check_nonce \
 	tests/unit/check_outq \
+	tests/unit/check_pace \
 	tests/unit/check_packet \
 	tests/unit/check_pdu \
 	tests/unit/check_peer \
 	tests/unit/check_policy \
 	tests/unit/check_random \
 	tests/unit/check_reader \
+	tests/unit/check_reload \
 	tests/unit/check_resolvconf \
 	tests/unit/check_rlshim \
+	tests/unit/check_rlshim_adverse \
 	tests/unit/check_rlshim_args \
+	tests/unit/check_rlshim_async \
 	tests/unit/check_rlshim_calls \
 	tests/unit/check_rlshim_codec \
 	tests/unit/check_rlshim_conn \
 	tests/unit/check_rlshim_process \
+	tests/unit/check_rlshim_random \
+	tests/unit/check_rlshim_resume \
+	tests/unit/check_rlshim_work \
 	tests/unit/check_rules \
 	tests/unit/check_rules_adhoc \
 	tests/unit/check_sandbox_bucket \
@@ -100,10 +115,12 @@ unit_tests = \
 	tests/unit/check_slab \
 	tests/unit/check_status \
 	tests/unit/check_status_policy \
+	tests/unit/check_status_rules \
 	tests/unit/check_suspect \
 	tests/unit/check_table \
 	tests/unit/check_template \
 	tests/unit/check_tenant \
+	tests/unit/check_tenant_inherit \
 	tests/unit/check_tenant_op \
 	tests/unit/check_tenant_receive \
 	tests/unit/check_tenant_send \
@@ -111,6 +128,8 @@ unit_tests = \
 	tests/unit/check_transport_load \
 	tests/unit/check_udp \
 	tests/unit/check_udp_send \
+	tests/unit/check_watch \
+	tests/unit/check_watch_random \
 	tests/unit/check_writer
 
 vector_tests = \
@@ -143,10 +162,14 @@ lint_tests = \
 
 script_tests = \
 	tests/unit/check_schema.py \
+	tests/unit/check_schema_keys.py \
+	tests/unit/check_schema_random.py \
 	tests/vectors/ipc_vectors.sh
 
 system_tests = \
 	tests/system/test_agent.py \
+	tests/system/test_async.py \
+	tests/system/test_containers.py \
 	tests/system/test_decisions.py \
 	tests/system/test_dns.py \
 	tests/system/test_dns_hostile.py \
@@ -154,11 +177,19 @@ system_tests = \
 	tests/system/test_documents.py \
 	tests/system/test_faults.py \
 	tests/system/test_frames.py \
+	tests/system/test_hostile_reload.py \
+	tests/system/test_interrupted.py \
+	tests/system/test_listeners.py \
 	tests/system/test_network.py \
 	tests/system/test_nonces.py \
+	tests/system/test_overload.py \
 	tests/system/test_peer.py \
 	tests/system/test_peer_vectors.py \
-	tests/system/test_policy.py
+	tests/system/test_policy.py \
+	tests/system/test_reload.py \
+	tests/system/test_reload_clients.py \
+	tests/system/test_rlctl_admin.py \
+	tests/system/test_rlctl_run.py
 
 include $(srcdir)/tests/mutation/local.mk
 
@@ -168,6 +199,7 @@ lint_tests += tests/lint/purity
 endif
 
 EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
+	tests/fuzz/config.dict \
 	tests/fuzz/corpus \
 	tests/data \
 	tests/fuzz/make-corpus.py \
@@ -179,11 +211,16 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/system/fake_agent.py \
 	tests/system/harness.py \
 	tests/system/hostile_dns.py \
+	tests/system/load.py \
 	tests/system/nameservers.py \
 	tests/system/netlab.py \
+	tests/system/overload_peers.py \
 	tests/system/peer.py \
+	tests/system/pipeline.py \
+	tests/system/reloading.py \
 	tests/system/shiftclock.c \
 	tests/system/wire.py \
+	tests/unit/schema_tools.py \
 	tests/vectors/make_ipc.py \
 	tests/vectors/official-v1.json \
 	tests/vectors/wire.json
@@ -296,6 +333,7 @@ tests_libtests_a_SOURCES = \
 	tests/unit/harness.h \
 	tests/unit/ipc_peer.c tests/unit/ipc_peer.h \
 	tests/unit/ipc_vectors.h \
+	tests/unit/listener_fixture.h \
 	tests/unit/policy_oracle.c tests/unit/policy_oracle.h \
 	tests/unit/policy_oracle_run.c \
 	tests/unit/rlshim_fixture.h \
@@ -353,13 +391,25 @@ endif
 TESTS += $(lint_tests)
 
 # The clients of the system tests, on the shared library.
-check_PROGRAMS += tests/system/shimclient client-shim/example
+check_PROGRAMS += tests/system/hammer tests/system/shimclient \
+	client-shim/example client-shim/example_event \
+	client-shim/example_poll
+tests_system_hammer_LDADD = client-shim/librlshim.la
+tests_system_hammer_CFLAGS = $(AM_CFLAGS) -pthread
+tests_system_hammer_LDFLAGS = $(AM_LDFLAGS) -no-install -pthread
 tests_system_shimclient_LDADD = client-shim/librlshim.la
 tests_system_shimclient_CFLAGS = $(AM_CFLAGS) -pthread
 tests_system_shimclient_LDFLAGS = $(AM_LDFLAGS) -no-install -pthread
 client_shim_example_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/client-shim
 client_shim_example_LDADD = client-shim/librlshim.la
 client_shim_example_LDFLAGS = $(AM_LDFLAGS) -no-install
+client_shim_example_event_CPPFLAGS = $(client_shim_example_CPPFLAGS)
+client_shim_example_event_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS)
+client_shim_example_event_LDADD = client-shim/librlshim.la $(EVENT_LIBS)
+client_shim_example_event_LDFLAGS = $(AM_LDFLAGS) -no-install
+client_shim_example_poll_CPPFLAGS = $(client_shim_example_CPPFLAGS)
+client_shim_example_poll_LDADD = client-shim/librlshim.la
+client_shim_example_poll_LDFLAGS = $(AM_LDFLAGS) -no-install
 
 check-system: all $(check_PROGRAMS)
 	@test '$(PYTHON3)' != no || \

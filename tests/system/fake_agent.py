@@ -50,3 +50,105 @@ class FakeAgent:
     def close(self):
         self.listener.close()
         self.thread.join(harness.PATIENCE)
+
+
+def decision(outcome="allowed", permit=True, source="server", reason="ok",
+             limit="", text="", server=None):
+    """The frame that answers a check."""
+    return wire.DECISION, struct.pack(
+        "<BBBBHHIQQ", wire.OUTCOMES.index(outcome), permit,
+        harness.SOURCES.index(source), wire.REASONS.index(reason), 0,
+        2 if server else 0, 0, server or 0, 10) + wire.string(limit) + \
+        wire.string(text)
+
+
+def done(reason="ok", text=""):
+    return wire.DONE, struct.pack("<HH", wire.REASONS.index(reason),
+                                  0) + wire.string(text)
+
+
+def reported(reason="ok", text=""):
+    return wire.REPORTED, struct.pack("<BBH", wire.REASONS.index(reason), 3,
+                                      0) + wire.string(text)
+
+
+def document(text):
+    return wire.DOCUMENT, text.encode()
+
+
+class OpenAgent:
+    """
+    Any number of connections and requests. answers has for the type of each
+    the frame that answers it, a function of the payload that gives one, or
+    nothing: then it stays unanswered. What was asked stands in requests.
+    """
+
+    def __init__(self, lab, answers, name="open.sock", default_ms=600000):
+        self.answers, self.default_ms = answers, default_ms
+        self.requests = []  # of (type, payload)
+        self.connections = set()
+        self.path = os.path.join(lab.path, name)
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        self.threads = [threading.Thread(target=self.accept)]
+        self.threads[0].start()
+        lab.closers.append(self.close)
+
+    def accept(self):
+        while True:
+            try:
+                conn = self.listener.accept()[0]
+            except OSError:
+                return
+            self.connections.add(conn)
+            self.threads.append(
+                threading.Thread(target=self.serve, args=(conn,)))
+            self.threads[-1].start()
+
+    def serve(self, conn):
+        peer = wire.Client.__new__(wire.Client)
+        peer.sock, peer.buffer = conn, b""
+        conn.settimeout(harness.PATIENCE)
+        try:
+            while True:
+                self.answer(peer, *peer.receive())
+        except (wire.Closed, OSError):
+            self.connections.discard(conn)
+            conn.close()
+
+    def answer(self, peer, kind, ident, payload):
+        if kind == wire.HELLO:
+            peer.send(wire.frame(wire.WELCOME, ident, struct.pack(
+                "<HHIII16sQ", 1, 0, wire.MAX_FRAME, 9, self.default_ms,
+                bytes(16), 1) + wire.string("fake")))
+            return
+        answer = self.answers.get(kind)
+        if callable(answer):
+            answer = answer(payload)
+        # After its effects, so that who has seen it sees those, too.
+        self.requests.append((kind, payload))
+        if answer:
+            peer.send(wire.frame(answer[0], ident, answer[1]))
+
+    def asked(self, kind):
+        return [payload for asked, payload in list(self.requests)
+                if asked == kind]
+
+    def leave(self):
+        """Nobody is accepted any more; those that are there stay."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def close(self):
+        try:
+            self.leave()
+        except OSError:
+            pass
+        for conn in list(self.connections):
+            try:
+                conn.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        for thread in self.threads:
+            thread.join(harness.PATIENCE)

@@ -272,10 +272,11 @@ def check_decision(d):
     elif d["outcome"] == "cancelled":
         check(not d["permit"] and d["reason"] == "cancelled", d)
     else:
-        check(d["source"] in ("policy", "local"), d)
+        check(d["source"] in ("policy", "local", "shadow"), d)
+        check(d["permit"] or d["source"] != "shadow", d)
         if d["reason"] in ("validation", "unknown-rule", "unauthorised"):
             check(not d["permit"], d)
-    if d["source"] == "server":
+    if d["outcome"] in ("allowed", "denied") and d["source"] != "empty":
         check(re.fullmatch("[0-9]+", d["server_id"]), d)
         check(isinstance(d["round"], int), d)
     else:

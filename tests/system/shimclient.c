@@ -7,6 +7,7 @@
  *         check RULE [KEY]       adhoc BUCKET WINDOW LIMIT TOKENS
  *         report TRACKER MS [KEY]           ping       wait
  *         query WHAT             control WHAT          fork RULE [KEY]
+ *         explain RULE [KEY]     work RULE [KEY]       admits and finishes
  *         interrupt RULE [KEY]   another thread interrupts the check
  *   shimclient flood SOCKET RULE CLIENTS CHECKS
  *       so many clients at once, a thread each, so many checks each
@@ -71,19 +72,41 @@ print_status(int status, const char *text)
 	fflush(stdout);
 }
 
-static void
-call_check(struct rl_client *client, char **word, int words)
+/* Of a line RULE [KEY]. */
+static struct rl_check
+rule_check(char **word, int words)
 {
 	struct rl_check check = {.rule = word[1]};
-	struct rl_decision decision;
-	int status;
 
 	if (words > 2) {
 		check.key = word[2];
 		check.key_len = strlen(word[2]);
 	}
-	status = rl_check(client, &check, &decision, NULL);
+	return check;
+}
+
+static void
+call_check(struct rl_client *client, char **word, int words)
+{
+	const struct rl_check check = rule_check(word, words);
+	struct rl_decision decision;
+	int status = rl_check(client, &check, &decision, NULL);
+
 	print_decision(status, &decision);
+}
+
+/* Two lines: the decision, and what became of the report. */
+static void
+call_work(struct rl_client *client, char **word, int words)
+{
+	const struct rl_check check = rule_check(word, words);
+	struct rl_decision decision;
+	struct rl_work work;
+	int status = rl_admit(client, &check, &decision, NULL, &work);
+
+	print_decision(status, &decision);
+	status = rl_finish(client, &work);
+	print_status(status, rl_last_text(client));
 }
 
 static void
@@ -146,16 +169,33 @@ call_interrupt(struct rl_client *client, char **word, int words)
 	pthread_join(thread, NULL);
 }
 
+/* Takes the document. */
+static void
+print_document(int status, char *json)
+{
+	printf("{\"status\": %d, \"document\": %s}\n", status,
+	    status == RL_OK ? json : "null");
+	fflush(stdout);
+	free(json);
+}
+
 static void
 call_query(struct rl_client *client, const char *what)
 {
 	char *json = NULL;
 	int status = rl_query(client, what, 0, &json);
 
-	printf("{\"status\": %d, \"document\": %s}\n", status,
-	    status == RL_OK ? json : "null");
-	fflush(stdout);
-	free(json);
+	print_document(status, json);
+}
+
+static void
+call_explain(struct rl_client *client, char **word, int words)
+{
+	const struct rl_check check = rule_check(word, words);
+	char *json = NULL;
+	int status = rl_explain(client, &check, &json);
+
+	print_document(status, json);
 }
 
 static void
@@ -183,6 +223,10 @@ call(struct rl_client *client, char **word, int words)
 		call_fork(client, word, words);
 	} else if (strcmp(verb, "interrupt") == 0 && words >= 2) {
 		call_interrupt(client, word, words);
+	} else if (strcmp(verb, "work") == 0 && words >= 2) {
+		call_work(client, word, words);
+	} else if (strcmp(verb, "explain") == 0 && words >= 2) {
+		call_explain(client, word, words);
 	} else if (strcmp(verb, "query") == 0 && words == 2) {
 		call_query(client, word[1]);
 	} else if (strcmp(verb, "report") == 0 && (words == 3 || words == 4)) {

@@ -64,7 +64,11 @@ def test_the_readme_as_it_stands(lab):
         script = script.replace(old, new)
     out = run_script(lab, script, TOP)
     for want in ("Allowed: ", "Denied: ", "denied: 1", '"outcome":"allowed"',
-                 "rl-agent.json: ok", "main: ok, ", "allowed (ok): go on"):
+                 "rl-agent.json: ok", "main: ok, ", "allowed (ok): go on",
+                 "checkout:customer-4", "outcome: 1", "source=shadow",
+                 "goes on",
+                 "too slow: 1", "no: 2", "reason=unauthorised",
+                 "key_id: 2"):
         check(want in out, "no", want, "in", out)
     lab.know(os.path.join(lab.path, "try", "main.key"))
 
@@ -133,14 +137,33 @@ def fields(document):
 
 
 def test_the_manual_explains_status(lab):
-    """rlctl(1) has the fields of status and servers, and no others"""
+    """rlctl(1) has the fields of status, servers and rules, and no others"""
     key = lab.keygen("main")
     sandbox = lab.sandbox(key, zone="rl.test")
-    agent = lab.agent(examples_document(lab, sandbox, key))
-    for what in ("status", "servers"):
+    document = examples_document(lab, sandbox, key)
+    document["rules"]["checkout"]["guards"] = [
+        {"tracker": "inventory", "below_ms": 100}]
+    agent = lab.agent(document)
+    for what in ("status", "servers", "rules"):
         section = section_of("man/rlctl.1", what.upper())
         same(re.findall(r"^\.It Sy (\w+)$", section, re.M),
              list(fields(agent.ctl(what, "--json").json())), what)
+
+
+def test_the_manual_explains_explain(lab):
+    """rlctl(1) has the fields of explain, an error's too, and no others"""
+    key = lab.keygen("main")
+    sandbox = lab.sandbox(key, zone="rl.test")
+    document = examples_document(lab, sandbox, key)
+    document["rules"]["checkout"]["guards"] = [
+        {"tracker": "inventory", "below_ms": 100}]
+    agent = lab.agent(document)
+    explained = agent.ctl("explain", "checkout", "--json").json()
+    policy = agent.ctl("policy", "--json").json()["tenants"][0]["policy"]
+    same(explained["policy"], policy)
+    explained["policy"] = None  # "As in POLICY"
+    same(re.findall(r"^\.It Sy (\w+)$", section_of("man/rlctl.1", "EXPLAIN"),
+                    re.M), list(fields(explained)))
 
 
 def test_the_manual_explains_every_diagnosis(_lab):
@@ -203,7 +226,8 @@ def test_the_manual_explains_the_log(_lab):
 def test_help_names_every_command(lab):
     page = read("man/rlctl.1")
     text = lab.ctl("--help").out
-    for command in ("check", "report", "status", "servers", "policy", "wait",
+    for command in ("check", "run", "report", "status", "servers", "policy",
+                    "rules", "explain", "ping", "wait", "reload", "drain",
                     "quit", "key show"):
         check(command in text, "rlctl --help lacks", command)
         check(command.split()[0] in page, "rlctl(1) lacks", command)
@@ -215,8 +239,7 @@ def test_help_names_every_timeout(lab):
     entries = re.split(r"\n(?=  \w)", usage)
     check(len(entries) >= 9, usage)
     for entry in entries:
-        same("--timeout MS" in entry, not re.match(
-            r" *(key|check --bucket) ", entry), entry)
+        same("--timeout MS" in entry, not re.match(r" *key ", entry), entry)
 
 
 def test_the_programs_refuse_alike(lab):
