@@ -184,6 +184,10 @@ bool config_tenant_equal(
 bool config_tenant_same_servers(
     const struct config_tenant *a, const struct config_tenant *b);
 
+/* Are two paths of sockets those of one file, by whatever name of its folder?
+ */
+bool config_same_path(const char *a, const char *b);
+
 /* Lookups by name, any bytes; NULL when there is none. */
 const struct config_tenant *config_tenant(
     const struct config *config, const void *name, size_t len);

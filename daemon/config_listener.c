@@ -218,6 +218,13 @@ same_folder(const char *a, const char *b)
 	       sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
+bool
+config_same_path(const char *a, const char *b)
+{
+	return strcmp(strrchr(a, '/'), strrchr(b, '/')) == 0 &&
+	       same_folder(a, b);
+}
+
 /* Is b the name of a, or one that a needs beside it (daemon/io/listener.h)? */
 static bool
 takes_name(const char *a, const char *b)

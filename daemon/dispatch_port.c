@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/message.h"
 
@@ -54,7 +53,7 @@ port_at(const struct dispatch *d, const char *path)
 	size_t i;
 
 	for (i = 0; i < d->port_count; i++) {
-		if (strcmp(d->ports[i]->is.path, path) == 0)
+		if (config_same_path(d->ports[i]->is.path, path))
 			return d->ports[i];
 	}
 	return NULL;

@@ -303,6 +303,30 @@ START_TEST(listeners_come_and_go)
 }
 END_TEST
 
+/* The same socket by another name of its folder: it stays. */
+START_TEST(a_listener_by_another_name)
+{
+	char link[128], listeners[256];
+
+	start(&usual);
+	snprintf(link, sizeof(link), "%s/link", folder);
+	ck_assert_int_eq(symlink(folder, link), 0);
+	load(
+	    &(struct shape){.listeners = ",\"b\":{\"path\":\"%s/b.sock\"}"}, 1);
+	join(&b, extra_path);
+	snprintf(listeners, sizeof(listeners),
+	    ",\"b\":{\"path\":\"%s/b.sock\"}", link);
+	load(&(struct shape){.listeners = listeners}, 2);
+	expect_welcome(&b, 3);
+	expect_alive(&b, 1);
+	load(&usual, 3);
+	expect_go_away(&b, 1);
+	ck_assert_int_ne(access(extra_path, F_OK), 0);
+	peer_close(&b);
+	stop();
+}
+END_TEST
+
 START_TEST(who_may_not_any_more_is_sent_away)
 {
 	start(&usual);
@@ -754,6 +778,7 @@ main(void)
 	    tc, a_bad_file_changes_nothing, 0, sizeof(bad) / sizeof(bad[0]));
 	tcase_add_test(tc, a_remark_for_who_asked);
 	tcase_add_test(tc, listeners_come_and_go);
+	tcase_add_test(tc, a_listener_by_another_name);
 	tcase_add_test(tc, who_may_not_any_more_is_sent_away);
 	tcase_add_test(tc, idle_clients_are_closed_at_once);
 	tcase_add_test(tc, the_control_socket_can_move);
