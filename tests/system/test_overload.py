@@ -414,13 +414,8 @@ def test_no_descriptor_at_all(lab):
     """accept() that fails pauses, and goes on when there is one again"""
     _, agent = bring_up(lab)
     old = Client(agent.socket)
-    used = len(os.listdir("/proc/%d/fd" % agent.pid))
-    before = resource.prlimit(agent.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(agent.pid, resource.RLIMIT_NOFILE, (used, before[1]))
-    waiting = Client(agent.socket, greet=False)
-    waiting.send(wire.hello() + wire.check(5, "demo", "k"))
 
-    def pauses():
+    def listener():
         old.send(wire.frame(wire.STATUS, 7))
         text = b""
         while True:
@@ -429,7 +424,20 @@ def test_no_descriptor_at_all(lab):
             text += payload
             if text.endswith(b"}") and text.count(b"{") == text.count(b"}"):
                 break
-        return json.loads(text)["listeners"][0]["accept_pauses"]
+        return json.loads(text)["listeners"][0]
+
+    def pauses():
+        return listener()["accept_pauses"]
+
+    # Those who came before are gone, and so are their descriptors.
+    poll("the others to be gone", lambda: listener()["connections"] == 1)
+    listener()
+    used = {int(fd) for fd in os.listdir("/proc/%d/fd" % agent.pid)}
+    free = min(set(range(len(used) + 1)) - used)
+    before = resource.prlimit(agent.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(agent.pid, resource.RLIMIT_NOFILE, (free, before[1]))
+    waiting = Client(agent.socket, greet=False)
+    waiting.send(wire.hello() + wire.check(5, "demo", "k"))
 
     burnt, begin = cpu_seconds(agent.pid), time.monotonic()
     poll("five pauses", lambda: pauses() >= 5)
