@@ -2876,20 +2876,31 @@ work_end(struct rl_client *c, struct rl_work *work, struct sample *sample)
 	return RL_OK;
 }
 
+/* Its report in *op; false when there is none to send, for *status. */
+static bool
+work_report(
+    struct rl_client *client, struct rl_work *work, struct op *op, int *status)
+{
+	struct sample sample;
+
+	client_enter(client);
+	*status = work_end(client, work, &sample);
+	if (*status != RL_OK || sample.rule == NULL)
+		return false;
+	*op = op_init(
+	    client, KIND_REPORT, 0, enc_report(client->frame, 0, &sample));
+	return true;
+}
+
 int
 rl_finish(struct rl_client *client, struct rl_work *work)
 {
-	struct sample sample;
 	struct op op;
 	int status;
 
-	client_enter(client);
-	status = work_end(client, work, &sample);
-	if (status != RL_OK || sample.rule == NULL)
-		return status;
-	op = op_init(
-	    client, KIND_REPORT, 0, enc_report(client->frame, 0, &sample));
-	return call_status(client, &op);
+	return work_report(client, work, &op, &status)
+		   ? call_status(client, &op)
+		   : status;
 }
 
 /* ---- the asynchronous form ---- */
@@ -3006,17 +3017,12 @@ rl_collect(struct rl_client *client, struct rl_completion *out)
 int
 rl_submit_finish(struct rl_client *client, struct rl_work *work)
 {
-	struct sample sample;
 	struct op op;
 	int status;
 
-	client_enter(client);
-	status = work_end(client, work, &sample);
-	if (status != RL_OK || sample.rule == NULL)
-		return status;
-	op = op_init(
-	    client, KIND_REPORT, 0, enc_report(client->frame, 0, &sample));
-	return op_submit(client, &op, NULL);
+	return work_report(client, work, &op, &status)
+		   ? op_submit(client, &op, NULL)
+		   : status;
 }
 
 /* ---- interrupting, and the last words ---- */

@@ -542,7 +542,7 @@ answer_late(void *arg, const struct fakedns_query *query, struct dnsreply *r)
 	else if (query->type == 1)
 		dnsreply_address(r, NULL, 60, "127.0.0.1");
 	while (query->type == 28 && loop_now() < *until)
-		usleep(10000);
+		sched_yield();
 }
 
 START_TEST(ready_in_the_last_turn)
