@@ -84,6 +84,7 @@ unit_tests = \
 	tests/unit/check_random \
 	tests/unit/check_reader \
 	tests/unit/check_reload \
+	tests/unit/check_reload_tenants \
 	tests/unit/check_resolvconf \
 	tests/unit/check_rlshim \
 	tests/unit/check_rlshim_adverse \
@@ -336,6 +337,7 @@ tests_libtests_a_SOURCES = \
 	tests/unit/listener_fixture.h \
 	tests/unit/policy_oracle.c tests/unit/policy_oracle.h \
 	tests/unit/policy_oracle_run.c \
+	tests/unit/reload_fixture.h \
 	tests/unit/rlshim_fixture.h \
 	tests/unit/sandbox_fixture.h \
 	tests/unit/tenant_fixture.h \
