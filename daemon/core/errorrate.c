@@ -43,15 +43,37 @@ add(int64_t at, int64_t delay)
 	return at > INT64_MAX - delay ? INT64_MAX : at + delay;
 }
 
+bool
+errorrate_begin_within(
+    struct errorrate *e, int64_t max_us, int64_t now, int64_t *wait_us)
+{
+	struct errorrate after = *e;
+	int64_t delay = spend(&after);
+
+	*wait_us = 0;
+	if (delay > 0) {
+		after.free_at = add(e->free_at > now ? e->free_at : now, delay);
+		*wait_us = after.free_at - now;
+	}
+	if (*wait_us > max_us)
+		return false;
+	*e = after;
+	return true;
+}
+
 int64_t
 errorrate_begin(struct errorrate *e, int64_t now)
 {
-	int64_t delay = spend(e);
+	int64_t wait;
 
-	if (delay == 0)
-		return 0;
-	e->free_at = add(e->free_at > now ? e->free_at : now, delay);
-	return e->free_at - now;
+	(void)errorrate_begin_within(e, INT64_MAX, now, &wait);
+	return wait;
+}
+
+int64_t
+errorrate_held(const struct errorrate *e, int64_t now)
+{
+	return e->free_at > now ? e->free_at - now : 0;
 }
 
 static void

@@ -27,6 +27,15 @@ void errorrate_init(
  * the burst lasts it is 0; afterwards max(free_at, now) - now + delay.
  */
 int64_t errorrate_begin(struct errorrate *e, int64_t now);
+/*
+ * The same for a caller who does not wait for longer than max_us: true with
+ * its wait; false when it would be more, then *wait_us is what it would have
+ * been, and nothing has changed.
+ */
+bool errorrate_begin_within(
+    struct errorrate *e, int64_t max_us, int64_t now, int64_t *wait_us);
+/* How long the last one in the queue still waits; 0: nobody does. */
+int64_t errorrate_held(const struct errorrate *e, int64_t now);
 void errorrate_success(struct errorrate *e);
 /*
  * For lines that a packet can trigger: may one be written now? Never waits.
