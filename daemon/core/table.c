@@ -9,77 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/siphash.h"
+
 #define CAP_MIN 64
 #define CAP_MAX (UINT32_C(1) << 31)
-
-struct sip {
-	uint64_t v0, v1, v2, v3;
-};
-
-static uint64_t
-rotl(uint64_t x, unsigned bits)
-{
-	return x << bits | x >> (64 - bits);
-}
-
-static uint64_t
-load64(const uint8_t *p)
-{
-	uint64_t v;
-
-	/* Host order: the hash never leaves the process. */
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static void
-sip_round(struct sip *s)
-{
-	s->v0 += s->v1;
-	s->v1 = rotl(s->v1, 13) ^ s->v0;
-	s->v0 = rotl(s->v0, 32);
-	s->v2 += s->v3;
-	s->v3 = rotl(s->v3, 16) ^ s->v2;
-	s->v0 += s->v3;
-	s->v3 = rotl(s->v3, 21) ^ s->v0;
-	s->v2 += s->v1;
-	s->v1 = rotl(s->v1, 17) ^ s->v2;
-	s->v2 = rotl(s->v2, 32);
-}
-
-static void
-sip_word(struct sip *s, uint64_t word)
-{
-	s->v3 ^= word;
-	sip_round(s);
-	s->v0 ^= word;
-}
-
-/* SipHash-1-3 of exactly 16 bytes. */
-static uint64_t
-hash(const uint64_t seed[2], const uint8_t key[TABLE_KEY_LEN])
-{
-	struct sip s = {
-	    .v0 = seed[0] ^ UINT64_C(0x736f6d6570736575),
-	    .v1 = seed[1] ^ UINT64_C(0x646f72616e646f6d),
-	    .v2 = seed[0] ^ UINT64_C(0x6c7967656e657261),
-	    .v3 = seed[1] ^ UINT64_C(0x7465646279746573),
-	};
-
-	sip_word(&s, load64(key));
-	sip_word(&s, load64(key + 8));
-	sip_word(&s, (uint64_t)TABLE_KEY_LEN << 56);
-	s.v2 ^= 0xff;
-	sip_round(&s);
-	sip_round(&s);
-	sip_round(&s);
-	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
-}
 
 static uint32_t
 home(const struct table *t, const uint8_t key[TABLE_KEY_LEN])
 {
-	return (uint32_t)hash(t->seed, key) & (t->cap - 1);
+	return (uint32_t)siphash(t->seed, key, TABLE_KEY_LEN) & (t->cap - 1);
 }
 
 static uint32_t

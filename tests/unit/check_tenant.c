@@ -5,46 +5,8 @@
 #include "daemon/tenant.h"
 
 #include "proto/err.h"
+#include "tests/unit/allocations.h"
 #include "tests/unit/tenant_fixture.h"
-
-/* The sanitizers bring an allocator of their own. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-
-static unsigned long allocations;
-
-#if defined(__GLIBC__) && !defined(SANITIZED)
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *old, size_t size);
-
-void *
-malloc(size_t size)
-{
-	allocations++;
-	return __libc_malloc(size);
-}
-
-void *
-calloc(size_t count, size_t size)
-{
-	allocations++;
-	return __libc_calloc(count, size);
-}
-
-void *
-realloc(void *old, size_t size)
-{
-	allocations++;
-	return __libc_realloc(old, size);
-}
-#endif
 
 static const struct {
 	enum auth_type auth;
