@@ -1,8 +1,8 @@
 /*
  * The frames between applications and the agent; proto/IPC.md is the contract
  * for other languages, proto/vectors/ipc.json holds bytes for each. This is
- * the agent's codec: no I/O and no crypto. rlshim.c carries its own client
- * half, held to the same vectors.
+ * the agent's codec, ipc_dec.c and ipc_enc.c over ipc.c: no I/O and no crypto.
+ * rlshim.c carries its own client half, held to the same vectors.
  *
  * A frame is a 16-byte head and a payload, little-endian, no padding:
  *
@@ -52,15 +52,22 @@ enum ipc_type {
 	IPC_POLICY = 0x0043,
 	IPC_RULES = 0x0044,
 	IPC_EXPLAIN = 0x0045,
-	IPC_QUIT = 0x0060, /* this and the next two: control socket only */
+	IPC_LIMITERS = 0x0046,
+	IPC_ACQUIRE = 0x0050,
+	IPC_TRY_ACQUIRE = 0x0051,
+	IPC_ERROR_BEGIN = 0x0052,
+	IPC_ERROR_SUCCESS = 0x0053,
+	IPC_QUIT = 0x0060, /* this and the next three: control socket only */
 	IPC_RELOAD = 0x0061,
 	IPC_DRAIN = 0x0062,
+	IPC_SET_RATE = 0x0063,
 	IPC_WELCOME = 0x8001, /* again with head.id 0 after a reload */
 	IPC_DECISION = 0x8010,
 	IPC_REPORTED = 0x8020,
 	IPC_PONG = 0x8030,
 	IPC_DOCUMENT = 0x8041, /* JSON text; IPC_FLAG_MORE: more frames */
 	IPC_GO_AWAY = 0x8050,
+	IPC_DELAY = 0x8051,
 	IPC_DONE = 0x8060,
 	IPC_ERROR = 0x807F, /* head.id 0 or the request's; then close */
 };
@@ -308,6 +315,51 @@ struct ipc_explain {
 	struct ipc_str key;
 };
 
+/*
+ * ACQUIRE: u32 permits (1..1000000), u32 options (IPC_OPT_KEY), str limiter,
+ * str key. Answered by DELAY: ok with the wait, which the caller waits itself.
+ */
+struct ipc_acquire {
+	uint32_t permits;
+	uint32_t options;
+	struct ipc_str limiter;
+	struct ipc_str key;
+};
+
+/*
+ * TRY_ACQUIRE: u64 max_wait_us, then as ACQUIRE. DELAY with reason resource
+ * and the wait that it would have been when that is longer: then no permit was
+ * taken.
+ */
+struct ipc_try_acquire {
+	uint64_t max_wait_us;
+	struct ipc_acquire acquire;
+};
+
+/*
+ * ERROR_BEGIN, ERROR_SUCCESS: u32 options (IPC_OPT_KEY), str error control,
+ * str key. The first is answered by DELAY, the second by DONE.
+ */
+struct ipc_error_control {
+	uint32_t options;
+	struct ipc_str control;
+	struct ipc_str key;
+};
+
+/* SET_RATE: u64 rate in 10^-12 permits a second, str limiter. DONE. */
+struct ipc_set_rate {
+	uint64_t rate;
+	struct ipc_str limiter;
+};
+
+/* DELAY: u16 reason (ipc_reason), u16 zero, u64 wait_us (at most a year with
+ * ok), str text. */
+struct ipc_delay {
+	uint16_t reason;
+	uint64_t wait_us;
+	struct ipc_str text;
+};
+
 /* DONE: u16 reason (ipc_reason), u16 zero, str text. */
 struct ipc_done {
 	uint16_t reason;
@@ -348,6 +400,10 @@ int ipc_dec_report(struct reader *r, struct ipc_report *out);
 int ipc_dec_report_adhoc(struct reader *r, struct ipc_report_adhoc *out);
 int ipc_dec_report_rule(struct reader *r, struct ipc_report_rule *out);
 int ipc_dec_explain(struct reader *r, struct ipc_explain *out);
+int ipc_dec_acquire(struct reader *r, struct ipc_acquire *out);
+int ipc_dec_try_acquire(struct reader *r, struct ipc_try_acquire *out);
+int ipc_dec_error_control(struct reader *r, struct ipc_error_control *out);
+int ipc_dec_set_rate(struct reader *r, struct ipc_set_rate *out);
 int ipc_dec_ping(struct reader *r, struct ipc_ping *out);
 int ipc_dec_wait(struct reader *r, struct ipc_wait *out);
 int ipc_dec_empty(struct reader *r); /* CANCEL, STATUS, ..., DRAIN */
@@ -368,6 +424,7 @@ int ipc_enc_document(
     struct writer *w, uint64_t id, const void *json, size_t len, bool more);
 int ipc_enc_go_away(
     struct writer *w, uint64_t id, const struct ipc_go_away *in);
+int ipc_enc_delay(struct writer *w, uint64_t id, const struct ipc_delay *in);
 int ipc_enc_done(struct writer *w, uint64_t id, const struct ipc_done *in);
 int ipc_enc_error(struct writer *w, uint64_t id, const struct ipc_error *in);
 

@@ -5,7 +5,7 @@ noinst_LIBRARIES += proto/libipc.a proto/libproto.a
 
 proto_libipc_a_SOURCES = \
 	proto/err.c proto/err.h \
-	proto/ipc.c proto/ipc.h \
+	proto/ipc.c proto/ipc_dec.c proto/ipc_enc.c proto/ipc.h \
 	proto/reader.c proto/reader.h \
 	proto/writer.c proto/writer.h
 

@@ -71,6 +71,34 @@ try_rules(const struct reader *payload, const struct span *span)
 }
 
 static void
+try_limiting(const struct reader *payload, const struct span *span)
+{
+	struct ipc_acquire acquire;
+	struct ipc_try_acquire attempt;
+	struct ipc_error_control control;
+	struct ipc_set_rate rate;
+	struct reader r = *payload;
+
+	if (ipc_dec_acquire(&r, &acquire) == 0) {
+		within(span, &acquire.limiter, IPC_MAX_NAME);
+		within(span, &acquire.key, IPC_MAX_NAME);
+	}
+	r = *payload;
+	if (ipc_dec_try_acquire(&r, &attempt) == 0) {
+		within(span, &attempt.acquire.limiter, IPC_MAX_NAME);
+		within(span, &attempt.acquire.key, IPC_MAX_NAME);
+	}
+	r = *payload;
+	if (ipc_dec_error_control(&r, &control) == 0) {
+		within(span, &control.control, IPC_MAX_NAME);
+		within(span, &control.key, IPC_MAX_NAME);
+	}
+	r = *payload;
+	if (ipc_dec_set_rate(&r, &rate) == 0)
+		within(span, &rate.limiter, IPC_MAX_NAME);
+}
+
+static void
 try_agent(const struct reader *payload, const struct span *span)
 {
 	struct ipc_hello hello;
@@ -84,6 +112,7 @@ try_agent(const struct reader *payload, const struct span *span)
 		within(span, &hello.client, IPC_MAX_NAME);
 	try_checks(payload, span);
 	try_rules(payload, span);
+	try_limiting(payload, span);
 	r = *payload;
 	if (ipc_dec_report(&r, &report) == 0) {
 		within(span, &report.tenant, IPC_MAX_NAME);
@@ -130,6 +159,7 @@ try_shim(const struct span *span)
 	char text[RL_TEXT_MAX + 1];
 	struct welcome welcome;
 	enum rl_reason reason;
+	struct delay delay;
 	uint64_t last_id;
 	uint16_t code;
 	struct get g;
@@ -143,6 +173,13 @@ try_shim(const struct span *span)
 	g = (struct get){span->from, span->to, false};
 	if (dec_verdict(&g, 2, &reason, text))
 		MUST(reason <= RL_REASON_CANCELLED);
+	g = (struct get){span->from, span->to, false};
+	if (dec_delay(&g, &delay)) {
+		MUST(delay.reason <= RL_REASON_CANCELLED);
+		MUST(delay.reason != RL_REASON_OK ||
+		     delay.wait_us <= UINT64_C(31536000000000));
+		MUST(strlen(delay.text) <= RL_TEXT_MAX);
+	}
 	g = (struct get){span->from, span->to, false};
 	if (dec_go_away(&g, &last_id, text))
 		MUST(strlen(text) <= RL_TEXT_MAX);

@@ -1,7 +1,7 @@
 /*
  * The agent's half of the application protocol against ipc.json, whose bytes
  * come from an encoder of their own (tests/vectors/make_ipc.py): decoders by
- * their fields, encoders by their bytes, faults by name. Then what vectors
+ * their fields, faults by name (encoders: check_ipc_enc.c). Then what vectors
  * cannot hold: every truncation, mutations, and the ends of buffers.
  */
 #include "proto/ipc.h"
@@ -24,6 +24,10 @@ union decoded {
 	struct ipc_ping ping;
 	struct ipc_wait wait;
 	struct ipc_explain explain;
+	struct ipc_acquire acquire;
+	struct ipc_try_acquire try_acquire;
+	struct ipc_error_control error_control;
+	struct ipc_set_rate set_rate;
 };
 
 /* RLA_EINVAL for a type that clients do not send. */
@@ -49,11 +53,21 @@ decode(uint16_t type, struct reader *r, union decoded *out)
 		return ipc_dec_wait(r, &out->wait);
 	case IPC_EXPLAIN:
 		return ipc_dec_explain(r, &out->explain);
+	case IPC_ACQUIRE:
+		return ipc_dec_acquire(r, &out->acquire);
+	case IPC_TRY_ACQUIRE:
+		return ipc_dec_try_acquire(r, &out->try_acquire);
+	case IPC_ERROR_BEGIN:
+	case IPC_ERROR_SUCCESS:
+		return ipc_dec_error_control(r, &out->error_control);
+	case IPC_SET_RATE:
+		return ipc_dec_set_rate(r, &out->set_rate);
 	case IPC_CANCEL:
 	case IPC_STATUS:
 	case IPC_SERVERS:
 	case IPC_POLICY:
 	case IPC_RULES:
+	case IPC_LIMITERS:
 	case IPC_QUIT:
 	case IPC_RELOAD:
 	case IPC_DRAIN:
@@ -159,6 +173,48 @@ same_explain(const struct ipc_explain *got, const json_t *fields)
 }
 
 static void
+same_acquire(const struct ipc_acquire *got, const json_t *fields)
+{
+	SAME(got, fields, permits);
+	SAME(got, fields, options);
+	same_str(&got->limiter, fields, "limiter");
+	same_str(&got->key, fields, "key");
+}
+
+static void
+same_error_control(const struct ipc_error_control *got, const json_t *fields)
+{
+	SAME(got, fields, options);
+	same_str(&got->control, fields, "control");
+	same_str(&got->key, fields, "key");
+}
+
+/* What is asked of limiters and error controls. */
+static bool
+same_limiting(uint16_t type, const union decoded *got, const json_t *fields)
+{
+	switch (type) {
+	case IPC_ACQUIRE:
+		same_acquire(&got->acquire, fields);
+		return true;
+	case IPC_TRY_ACQUIRE:
+		SAME(&got->try_acquire, fields, max_wait_us);
+		same_acquire(&got->try_acquire.acquire, fields);
+		return true;
+	case IPC_ERROR_BEGIN:
+	case IPC_ERROR_SUCCESS:
+		same_error_control(&got->error_control, fields);
+		return true;
+	case IPC_SET_RATE:
+		SAME(&got->set_rate, fields, rate);
+		same_str(&got->set_rate.limiter, fields, "limiter");
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void
 same_fields(uint16_t type, const union decoded *got, const json_t *fields)
 {
 	switch (type) {
@@ -198,7 +254,8 @@ same_fields(uint16_t type, const union decoded *got, const json_t *fields)
 		SAME(&got->wait, fields, timeout_ms);
 		break;
 	default:
-		ck_assert_uint_eq(json_object_size(fields), 0);
+		if (!same_limiting(type, got, fields))
+			ck_assert_uint_eq(json_object_size(fields), 0);
 	}
 }
 
@@ -264,14 +321,16 @@ fault_of(const uint8_t *bytes, size_t len)
 	}
 }
 
-/* A copy of just these bytes, so that a sanitizer sees one read too many. */
+/* A copy of just these bytes, so that a sanitizer sees one read too many.
+ * Called often, and each ck_assert costs a write to a file. */
 static const char *
 fault_of_copy(const uint8_t *bytes, size_t len)
 {
 	uint8_t *copy = malloc(len > 0 ? len : 1);
 	const char *fault;
 
-	ck_assert_ptr_nonnull(copy);
+	if (copy == NULL)
+		ck_abort_msg("no memory");
 	memcpy(copy, bytes, len);
 	fault = fault_of(copy, len);
 	free(copy);
@@ -318,14 +377,15 @@ truncate_all(const char *name, uint8_t *frame, size_t len)
 
 	for (cut = 0; cut < len; cut++) {
 		got = fault_of_copy(frame, cut);
-		ck_assert_msg(strcmp(got, "need-more") == 0,
-		    "%s cut at %zu: %s", name, cut, got);
+		if (strcmp(got, "need-more") != 0)
+			ck_abort_msg("%s cut at %zu: %s", name, cut, got);
 	}
 	for (cut = IPC_HEAD_LEN; cut < len; cut++) {
 		set_length(frame, cut);
 		got = fault_of_copy(frame, cut);
-		ck_assert_msg(strcmp(got, any_length ? "none" : "short") == 0,
-		    "%s with a length of %zu: %s", name, cut, got);
+		if (strcmp(got, any_length ? "none" : "short") != 0)
+			ck_abort_msg(
+			    "%s with a length of %zu: %s", name, cut, got);
 	}
 	set_length(frame, len);
 }
@@ -343,6 +403,31 @@ START_TEST(every_truncation)
 		vec_used = 0;
 		len = vec_frame(vector, &frame);
 		truncate_all(vec_text(vector, "name"), frame, len);
+	}
+}
+END_TEST
+
+START_TEST(one_byte_too_many)
+{
+	static uint8_t longer[IPC_MAX_FRAME + 1];
+	const json_t *vector;
+	const char *got;
+	uint8_t *frame;
+	size_t i, len;
+
+	json_array_foreach(vec_member(vectors, "messages"), i, vector)
+	{
+		if (!vec_from_client(vector) ||
+		    strcmp(vec_text(vector, "type"), "ping") == 0)
+			continue;
+		vec_used = 0;
+		len = vec_frame(vector, &frame);
+		memcpy(longer, frame, len);
+		longer[len] = '\0';
+		set_length(longer, len + 1);
+		got = fault_of_copy(longer, len + 1);
+		ck_assert_msg(strcmp(got, "malformed") == 0, "%s: %s",
+		    vec_text(vector, "name"), got);
 	}
 }
 END_TEST
@@ -366,236 +451,12 @@ START_TEST(random_mutations)
 				    (uint8_t)harness_random(&state);
 			if (round % 2 == 0)
 				set_length(frame, len);
-			ck_assert_str_ne(
-			    fault_of_copy(frame, len), "some other error");
+			if (strcmp(fault_of_copy(frame, len),
+				"some other error") == 0)
+				ck_abort_msg("%s: some other error",
+				    vec_text(vector, "name"));
 		}
 	}
-}
-END_TEST
-
-/* ---- what the agent sends ---- */
-
-static void
-read_welcome(struct ipc_welcome *out, const json_t *fields)
-{
-	out->version = (uint16_t)vec_number(fields, "version");
-	out->max_frame = (uint32_t)vec_number(fields, "max_frame");
-	out->max_inflight = (uint32_t)vec_number(fields, "max_inflight");
-	out->default_deadline_ms =
-	    (uint32_t)vec_number(fields, "default_deadline_ms");
-	vec_unhex(vec_text(fields, "config_hash"), out->config_hash);
-	out->generation = vec_number(fields, "generation");
-	out->agent = vec_str(fields, "agent");
-}
-
-static void
-read_parts(struct ipc_decision *out, const json_t *fields)
-{
-	const json_t *guards = vec_member(fields, "guards");
-	const json_t *resources = vec_member(fields, "resources");
-	const json_t *part;
-	size_t i;
-
-	out->guard_count = (uint16_t)json_array_size(guards);
-	out->resource_count = (uint16_t)json_array_size(resources);
-	json_array_foreach(guards, i, part)
-	{
-		out->guards[i].below_ms =
-		    (uint32_t)vec_number(part, "below_ms");
-		out->guards[i].current_ms =
-		    (uint32_t)vec_number(part, "current_ms");
-		out->guards[i].passed = (uint8_t)vec_number(part, "passed");
-		out->guards[i].name = vec_str(part, "name");
-	}
-	json_array_foreach(resources, i, part)
-	{
-		out->resources[i].window_ms =
-		    (uint32_t)vec_number(part, "window_ms");
-		out->resources[i].limit = (uint32_t)vec_number(part, "limit");
-		out->resources[i].tokens = (uint32_t)vec_number(part, "tokens");
-		out->resources[i].deficit =
-		    (uint32_t)vec_number(part, "deficit");
-		out->resources[i].actual_rate =
-		    (uint32_t)vec_number(part, "actual_rate");
-		out->resources[i].name = vec_str(part, "name");
-	}
-}
-
-static void
-read_decision(struct ipc_decision *out, const json_t *fields)
-{
-	out->outcome = (uint8_t)vec_number(fields, "outcome");
-	out->permit = (uint8_t)vec_number(fields, "permit");
-	out->source = (uint8_t)vec_number(fields, "source");
-	out->reason = (uint8_t)vec_number(fields, "reason");
-	out->round = (uint16_t)vec_number(fields, "round");
-	out->has = (uint16_t)vec_number(fields, "has");
-	out->retry_after_ms = (uint32_t)vec_number(fields, "retry_after_ms");
-	out->server_id = vec_number(fields, "server_id");
-	out->elapsed_us = vec_number(fields, "elapsed_us");
-	out->limit = vec_str(fields, "limit");
-	out->text = vec_str(fields, "text");
-	read_parts(out, fields);
-}
-
-/* Encodes a vector's fields into w; what the encoder returned. */
-static int
-encode(struct writer *w, const json_t *vector)
-{
-	static struct ipc_decision decision;
-	const json_t *fields = vec_member(vector, "fields");
-	const char *type = vec_text(vector, "type");
-	uint64_t id = vec_number(vector, "id");
-	struct ipc_welcome welcome;
-	struct ipc_reported reported;
-	struct ipc_ping pong;
-	struct ipc_str text;
-	struct ipc_done done;
-	struct ipc_error error;
-	struct ipc_go_away go_away;
-
-	if (strcmp(type, "welcome") == 0) {
-		read_welcome(&welcome, fields);
-		return ipc_enc_welcome(w, id, &welcome);
-	}
-	if (strcmp(type, "decision") == 0) {
-		read_decision(&decision, fields);
-		return ipc_enc_decision(w, id, &decision);
-	}
-	if (strcmp(type, "reported") == 0) {
-		reported.reason = (uint8_t)vec_number(fields, "reason");
-		reported.sent = (uint8_t)vec_number(fields, "sent");
-		reported.text = vec_str(fields, "text");
-		return ipc_enc_reported(w, id, &reported);
-	}
-	if (strcmp(type, "pong") == 0) {
-		pong.bytes = vec_str(fields, "bytes");
-		return ipc_enc_pong(w, id, &pong);
-	}
-	if (strcmp(type, "document") == 0) {
-		text = vec_str(fields, "json");
-		return ipc_enc_document(w, id, text.bytes, text.len,
-		    (vec_number(vector, "flags") & IPC_FLAG_MORE) != 0);
-	}
-	if (strcmp(type, "go-away") == 0) {
-		go_away.last_id = vec_number(fields, "last_id");
-		go_away.text = vec_str(fields, "text");
-		return ipc_enc_go_away(w, id, &go_away);
-	}
-	if (strcmp(type, "done") == 0) {
-		done.reason = (uint16_t)vec_number(fields, "reason");
-		done.text = vec_str(fields, "text");
-		return ipc_enc_done(w, id, &done);
-	}
-	ck_assert_str_eq(type, "error");
-	error.code = (uint16_t)vec_number(fields, "code");
-	error.text = vec_str(fields, "text");
-	return ipc_enc_error(w, id, &error);
-}
-
-START_TEST(encodes_the_vectors)
-{
-	static uint8_t buf[IPC_MAX_FRAME + 7];
-	const json_t *vector;
-	struct writer w;
-	uint8_t *frame;
-	size_t i, len, seen = 0;
-
-	json_array_foreach(vec_member(vectors, "messages"), i, vector)
-	{
-		if (vec_from_client(vector))
-			continue;
-		vec_used = 0;
-		len = vec_frame(vector, &frame);
-		/* Not at the buffer's start: frames are queued in one. */
-		writer_init(&w, buf, sizeof(buf));
-		writer_zeros(&w, 7);
-		ck_assert_msg(encode(&w, vector) == 0, "%s does not encode",
-		    vec_text(vector, "name"));
-		ck_assert_uint_eq(writer_len(&w), 7 + len);
-		ck_assert_msg(memcmp(buf + 7, frame, len) == 0,
-		    "%s: other bytes", vec_text(vector, "name"));
-		seen++;
-	}
-	ck_assert_uint_gt(seen, 20);
-}
-END_TEST
-
-/* With any room too small, nothing is written and the writer goes on. */
-START_TEST(encoders_need_their_room)
-{
-	static uint8_t buf[IPC_MAX_FRAME];
-	const json_t *vector;
-	struct writer w;
-	uint8_t *frame;
-	size_t i, room, len;
-
-	json_array_foreach(vec_member(vectors, "messages"), i, vector)
-	{
-		if (vec_from_client(vector))
-			continue;
-		vec_used = 0;
-		len = vec_frame(vector, &frame);
-		for (room = len > 700 ? len - 700 : 0; room < len; room++) {
-			vec_used = len;
-			writer_init(&w, buf, room);
-			ck_assert_int_eq(encode(&w, vector), RLA_ETOOBIG);
-			ck_assert(writer_ok(&w));
-			ck_assert_uint_eq(writer_len(&w), 0);
-		}
-	}
-}
-END_TEST
-
-static struct ipc_str
-filler(size_t len)
-{
-	struct ipc_str s = {vec_take(len), (uint16_t)len};
-
-	memset(vec_pool, 'x', vec_used);
-	return s;
-}
-
-START_TEST(encoders_keep_the_maxima)
-{
-	static uint8_t buf[2 * IPC_MAX_FRAME];
-	static struct ipc_decision decision;
-	static uint8_t json[IPC_MAX_FRAME];
-	struct ipc_ping pong;
-	struct ipc_done done = {0, {NULL, 0}};
-	struct writer w;
-	size_t i;
-
-	vec_used = 0;
-	writer_init(&w, buf, sizeof(buf));
-	pong.bytes = filler(IPC_MAX_PING + 1);
-	ck_assert_int_eq(ipc_enc_pong(&w, 1, &pong), RLA_ETOOBIG);
-	done.text = filler(IPC_MAX_TEXT + 1);
-	ck_assert_int_eq(ipc_enc_done(&w, 1, &done), RLA_ETOOBIG);
-	ck_assert_int_eq(ipc_enc_document(&w, 1, json,
-			     sizeof(json) - IPC_HEAD_LEN + 1, false),
-	    RLA_ETOOBIG);
-	decision.limit = filler(IPC_MAX_NAME + 1);
-	ck_assert_int_eq(ipc_enc_decision(&w, 1, &decision), RLA_ETOOBIG);
-	decision.limit.len = 0;
-	decision.has = IPC_HAS_DETAIL;
-	decision.guard_count = IPC_MAX_GUARDS + 1;
-	ck_assert_int_eq(ipc_enc_decision(&w, 1, &decision), RLA_ETOOBIG);
-	/* Names of the greatest length everywhere: more than a frame. */
-	decision.guard_count = IPC_MAX_GUARDS;
-	decision.resource_count = IPC_MAX_RESOURCES;
-	for (i = 0; i < IPC_MAX_GUARDS; i++)
-		decision.guards[i].name = filler(IPC_MAX_NAME);
-	for (i = 0; i < IPC_MAX_RESOURCES; i++)
-		decision.resources[i].name = filler(IPC_MAX_NAME);
-	ck_assert_int_eq(ipc_enc_decision(&w, 1, &decision), RLA_ETOOBIG);
-	ck_assert(writer_ok(&w));
-	ck_assert_uint_eq(writer_len(&w), 0);
-	/* The longest document fits, and the writer is still usable. */
-	ck_assert_int_eq(
-	    ipc_enc_document(&w, 1, json, sizeof(json) - IPC_HEAD_LEN, false),
-	    0);
-	ck_assert_uint_eq(writer_len(&w), IPC_MAX_FRAME);
 }
 END_TEST
 
@@ -673,7 +534,9 @@ START_TEST(every_type_has_a_vector)
 		ck_assert_msg(seen > 0, "no vector of %s", name);
 		types++;
 	}
-	ck_assert_uint_eq(types, 25); /* as IPC.md, section 4, lists them */
+	/* No section that nobody runs; "protocol" is its version. */
+	ck_assert_uint_eq(json_object_size(vectors), 3);
+	ck_assert_uint_eq(types, 32); /* as IPC.md, section 4, lists them */
 }
 END_TEST
 
@@ -688,10 +551,8 @@ ipc_suite(void)
 	tcase_add_test(tc, decodes_the_vectors);
 	tcase_add_test(tc, names_the_faults);
 	tcase_add_test(tc, every_truncation);
+	tcase_add_test(tc, one_byte_too_many);
 	tcase_add_test(tc, random_mutations);
-	tcase_add_test(tc, encodes_the_vectors);
-	tcase_add_test(tc, encoders_need_their_room);
-	tcase_add_test(tc, encoders_keep_the_maxima);
 	tcase_add_test(tc, frames_in_a_row);
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, every_type_has_a_vector);

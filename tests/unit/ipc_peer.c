@@ -164,6 +164,60 @@ peer_adhoc(struct ipc_peer *p, uint64_t id, const struct peer_base *base,
 	peer_end(p);
 }
 
+/* The end of a request that may have a key; its options stand before. */
+static void
+name_and_key(struct ipc_peer *p, const char *name, const char *key)
+{
+	writer_u32(&p->w, key != NULL ? 2 : 0);
+	peer_str(p, name);
+	peer_str(p, key != NULL ? key : "");
+	peer_end(p);
+}
+
+void
+peer_acquire(struct ipc_peer *p, uint64_t id, const char *limiter,
+    const char *key, uint32_t permits)
+{
+	writer_u32(peer_begin(p, 0x0050, id), permits);
+	name_and_key(p, limiter, key);
+}
+
+void
+peer_try_acquire(struct ipc_peer *p, uint64_t id, const char *limiter,
+    const char *key, uint32_t permits, uint64_t max_wait_us)
+{
+	struct writer *w = peer_begin(p, 0x0051, id);
+
+	writer_u64(w, max_wait_us);
+	writer_u32(w, permits);
+	name_and_key(p, limiter, key);
+}
+
+void
+peer_error_begin(
+    struct ipc_peer *p, uint64_t id, const char *control, const char *key)
+{
+	peer_begin(p, 0x0052, id);
+	name_and_key(p, control, key);
+}
+
+void
+peer_error_success(
+    struct ipc_peer *p, uint64_t id, const char *control, const char *key)
+{
+	peer_begin(p, 0x0053, id);
+	name_and_key(p, control, key);
+}
+
+void
+peer_set_rate(
+    struct ipc_peer *p, uint64_t id, const char *limiter, uint64_t rate)
+{
+	writer_u64(peer_begin(p, 0x0063, id), rate);
+	peer_str(p, limiter);
+	peer_end(p);
+}
+
 static void
 receive(struct ipc_peer *p)
 {
@@ -189,7 +243,8 @@ text(struct reader *r, char *out, size_t cap)
 	out[len] = '\0';
 }
 
-/* The parts that DONE, ERROR, REPORTED and GO_AWAY have in common. */
+/* The parts that these have in common: DELAY, DONE, ERROR, REPORTED and
+ * GO_AWAY. */
 static void
 verdict(struct reply *out)
 {
@@ -205,6 +260,8 @@ verdict(struct reply *out)
 	} else {
 		out->number = reader_u16(&r);
 		ck_assert_uint_eq(reader_u16(&r), 0);
+		if (out->type == IPC_DELAY)
+			out->wait_us = reader_u64(&r);
 	}
 	text(&r, out->text, sizeof(out->text));
 	ck_assert(reader_done(&r));
@@ -232,8 +289,9 @@ peer_take(struct ipc_peer *p, struct reply *out)
 	memcpy(out->payload, p->in + IPC_HEAD_LEN, out->len);
 	p->len -= length;
 	memmove(p->in, p->in + length, p->len);
-	if (out->type == IPC_DONE || out->type == IPC_ERROR ||
-	    out->type == IPC_REPORTED || out->type == IPC_GO_AWAY)
+	if (out->type == IPC_DELAY || out->type == IPC_DONE ||
+	    out->type == IPC_ERROR || out->type == IPC_REPORTED ||
+	    out->type == IPC_GO_AWAY)
 		verdict(out);
 	return true;
 }

@@ -29,8 +29,9 @@ struct reply {
 	uint64_t id;
 	size_t len; /* of the payload */
 	uint8_t payload[IPC_MAX_FRAME];
-	/* By type: of DONE, ERROR, REPORTED; GO_AWAY's last_id. */
+	/* By type: of DELAY, DONE, ERROR, REPORTED; GO_AWAY's last_id. */
 	uint64_t number;
+	uint64_t wait_us; /* of DELAY */
 	uint8_t sent;
 	char text[IPC_MAX_TEXT + 1];
 };
@@ -84,6 +85,19 @@ void peer_check(struct ipc_peer *p, uint64_t id, const struct peer_base *base,
 /* So many guards "g0", ... and resources "r0", ... */
 void peer_adhoc(struct ipc_peer *p, uint64_t id, const struct peer_base *base,
     const char *tenant, unsigned int guards, unsigned int resources);
+
+/* key NULL: none. */
+void peer_acquire(struct ipc_peer *p, uint64_t id, const char *limiter,
+    const char *key, uint32_t permits);
+void peer_try_acquire(struct ipc_peer *p, uint64_t id, const char *limiter,
+    const char *key, uint32_t permits, uint64_t max_wait_us);
+void peer_error_begin(
+    struct ipc_peer *p, uint64_t id, const char *control, const char *key);
+void peer_error_success(
+    struct ipc_peer *p, uint64_t id, const char *control, const char *key);
+/* In 10^-12 permits a second. */
+void peer_set_rate(
+    struct ipc_peer *p, uint64_t id, const char *limiter, uint64_t rate);
 
 /* Takes a frame if one is there. Afterwards p->eof says if it was the last. */
 bool peer_take(struct ipc_peer *p, struct reply *out);

@@ -18,16 +18,19 @@ TYPES = {
     "cancel": 0x0012, "report": 0x0020, "report-adhoc": 0x0021,
     "report-rule": 0x0022, "ping": 0x0030, "wait": 0x0040, "status": 0x0041,
     "servers": 0x0042, "policy": 0x0043, "rules": 0x0044, "explain": 0x0045,
-    "quit": 0x0060, "reload": 0x0061, "drain": 0x0062,
+    "limiters": 0x0046, "acquire": 0x0050, "try-acquire": 0x0051,
+    "error-begin": 0x0052, "error-success": 0x0053,
+    "quit": 0x0060, "reload": 0x0061, "drain": 0x0062, "set-rate": 0x0063,
     "welcome": 0x8001, "decision": 0x8010, "reported": 0x8020,
-    "pong": 0x8030, "document": 0x8041, "go-away": 0x8050, "done": 0x8060,
-    "error": 0x807F,
+    "pong": 0x8030, "document": 0x8041, "go-away": 0x8050, "delay": 0x8051,
+    "done": 0x8060, "error": 0x807F,
 }
 MORE = 1
 OPERATION = bytes.fromhex("00112233445546778899aabbccddeeff")
 HASH = bytes.fromhex("f0e1d2c3b4a5968778695a4b3c2d1e0f")
 U64 = 2**64 - 1
 U32 = 2**32 - 1
+YEAR_US = 365 * 86400 * 10**6
 
 
 def u8(v):
@@ -154,6 +157,27 @@ def explain(rule, key="", options=0, tokens=1):
     return u32(options) + u32(tokens) + string(rule) + string(key)
 
 
+def acquire(limiter, key="", options=0, permits=1):
+    return u32(permits) + u32(options) + string(limiter) + string(key)
+
+
+def try_acquire(max_wait_us, limiter, key="", options=0, permits=1):
+    return (u64(max_wait_us) + u32(permits) + u32(options) +
+            string(limiter) + string(key))
+
+
+def error_control(control, key="", options=0):
+    return u32(options) + string(control) + string(key)
+
+
+def set_rate(rate, limiter):
+    return u64(rate) + string(limiter)
+
+
+def delay(reason, wait_us=0, text=""):
+    return u16(reason) + u16(0) + u64(wait_us) + string(text)
+
+
 def document(json):
     return raw(json)
 
@@ -179,11 +203,15 @@ BUILD = {
     "cancel": empty, "report": report, "report-adhoc": report_adhoc,
     "report-rule": report_rule, "ping": ping, "wait": wait, "status": empty,
     "servers": empty, "policy": empty, "rules": empty, "explain": explain,
-    "quit": empty, "reload": empty, "drain": empty, "welcome": welcome,
-    "decision": decision, "reported": reported, "pong": ping,
-    "document": document, "go-away": go_away, "done": done, "error": error,
+    "limiters": empty, "acquire": acquire, "try-acquire": try_acquire,
+    "error-begin": error_control, "error-success": error_control,
+    "quit": empty, "reload": empty, "drain": empty, "set-rate": set_rate,
+    "welcome": welcome, "decision": decision, "reported": reported,
+    "pong": ping, "document": document, "go-away": go_away, "delay": delay,
+    "done": done, "error": error,
 }
-WIDE = {"age_us", "generation", "server_id", "elapsed_us", "last_id"}
+WIDE = {"age_us", "generation", "server_id", "elapsed_us", "last_id",
+        "max_wait_us", "rate", "wait_us"}
 FIXED = {"operation_id", "config_hash"}
 DEFAULTS = {
     "check": dict(operation_id=OPERATION, config_hash=bytes(16), age_us=0,
@@ -194,6 +222,11 @@ DEFAULTS = {
     "report": dict(options=0, key=""),
     "report-rule": dict(options=0, key=""),
     "explain": dict(options=0, tokens=1, key=""),
+    "acquire": dict(permits=1, options=0, key=""),
+    "try-acquire": dict(permits=1, options=0, key=""),
+    "error-begin": dict(options=0, key=""),
+    "error-success": dict(options=0, key=""),
+    "delay": dict(wait_us=0, text=""),
     "decision": dict(round=0, has=0, retry_after_ms=0, server_id=0,
                      elapsed_us=0, limit="", text="", guards=[],
                      resources=[]),
@@ -336,10 +369,56 @@ def valid_client():
     good("explain-tokens-zero", "explain", 41, rule="checkout", tokens=0)
     good("explain-unknown-options", "explain", 42, rule="checkout",
          options=U32 - 2, tokens=U32)
+    good("limiters", "limiters", 45)
+    valid_limiting()
     good("quit", "quit", 25)
     good("reload", "reload", 43)
     good("drain", "drain", 44)
     good("status-unknown-flags", "status", 26, flags=0xFFFE)
+
+
+def valid_limiting():
+    """What is asked of limiters and error controls."""
+    good("acquire", "acquire", 46, limiter="mail")
+    good("acquire-key", "acquire", 47, limiter="mail", key=b"eu\x00\xff",
+         options=2, permits=1000000)
+    good("acquire-empty-key", "acquire", 48, limiter="mail", options=2,
+         permits=3)
+    good("acquire-longest", "acquire", 2**63 + 2, limiter="l" * 255,
+         key="k" * 255, options=2, permits=U32)
+    good("acquire-permits-zero", "acquire", 49, limiter="mail", permits=0)
+    good("acquire-unknown-options", "acquire", 50, limiter="mail",
+         options=U32 - 2, permits=2)
+    good("try-acquire", "try-acquire", 51, max_wait_us=250000,
+         limiter="mail")
+    good("try-acquire-now", "try-acquire", 52, max_wait_us=0, limiter="mail",
+         key="user:42", options=2, permits=10)
+    good("try-acquire-empty-key", "try-acquire", 53, max_wait_us=1,
+         limiter="mail", options=2)
+    good("try-acquire-longest", "try-acquire", 2**63 + 3,
+         max_wait_us=YEAR_US, limiter=b"\xff" * 255, key=b"\x00" * 255,
+         options=2, permits=1000000)
+    good("try-acquire-over-a-year", "try-acquire", 54, max_wait_us=U64,
+         limiter="mail", permits=U32)
+    good("try-acquire-unknown-options", "try-acquire", 55,
+         max_wait_us=2**32, limiter="mail", options=U32 - 2)
+    ident = 56
+    for kind in ("error-begin", "error-success"):
+        good(kind, kind, ident, control="smtp")
+        good(kind + "-key", kind, ident + 1, control="smtp",
+             key=b"mx1\x00\xff", options=2)
+        good(kind + "-empty-key", kind, ident + 2, control="smtp", options=2)
+        good(kind + "-longest", kind, 2**63 + ident, control="c" * 255,
+             key="k" * 255, options=2)
+        good(kind + "-unknown-options", kind, ident + 3, control="smtp",
+             options=U32 - 2)
+        ident += 4
+    good("set-rate", "set-rate", 64, rate=10 * 10**12, limiter="mail")
+    good("set-rate-lowest", "set-rate", 65, rate=10**9, limiter="mail")
+    good("set-rate-highest", "set-rate", 66, rate=10**18,
+         limiter=b"\x00" * 255)
+    good("set-rate-zero", "set-rate", 67, rate=0, limiter="mail")
+    good("set-rate-over", "set-rate", 68, rate=U64, limiter="")
 
 
 def valid_agent():
@@ -415,6 +494,23 @@ def valid_agent():
     good("go-away", "go-away", 0, last_id=7, text="quitting")
     good("go-away-none", "go-away", 0, last_id=0, text="")
     good("go-away-all", "go-away", 0, last_id=U64, text="t" * 512)
+    good("document-limiters", "document", 45, json='{"limiters":[]}')
+    good("delay", "delay", 46, reason=0, wait_us=99999)
+    good("delay-none", "delay", 47, reason=0, text="d\u00e9lai")
+    good("delay-a-year", "delay", 48, reason=0, wait_us=YEAR_US)
+    good("delay-refused", "delay", 51, reason=1, wait_us=1900000,
+         text="limiter mail is taken for 1.9 s")
+    good("delay-refused-longest", "delay", U64, reason=1, wait_us=U64,
+         text="t" * 512)
+    good("delay-validation", "delay", 49, reason=4,
+         text="permits are 1 to 1000000")
+    good("delay-unknown-rule", "delay", 46, reason=5, text="no limiter mail")
+    good("delay-unauthorised", "delay", 46, reason=6,
+         text="this listener does not offer limiter mail")
+    good("delay-overloaded", "delay", 47, reason=10,
+         text="all keys of limiter mail are waited for")
+    good("done-unauthorised", "done", 64, reason=6,
+         text="only on the control socket")
     good("error-version", "error", 1, code=1, text="I speak version 1")
     for code, name in ((2, "malformed"), (3, "type"), (4, "greeting"),
                        (5, "busy"), (6, "slow"), (7, "id"),
@@ -439,6 +535,7 @@ def malformed_client():
     bad("type-unknown", sender, "type", frame(0x7777, 1, b"???"))
     for kind, body in (("welcome", welcome(1, 16384, 1, 1, HASH, 1, "")),
                        ("decision", decision(0, 1, 0, 0)),
+                       ("delay", delay(0)),
                        ("error", error(1, ""))):
         bad("type-of-agent-" + kind, sender, "type", frame(kind, 1, body))
 
@@ -495,8 +592,8 @@ def malformed_client():
         frame("check-adhoc", 1,
               check_adhoc(guards=[dict(gone, name="t" * 256)])))
 
-    for kind in ("cancel", "status", "servers", "policy", "rules", "quit",
-                 "reload", "drain"):
+    for kind in ("cancel", "status", "servers", "policy", "rules",
+                 "limiters", "quit", "reload", "drain"):
         bad(kind + "-with-payload", sender, "malformed",
             frame(kind, 1, b"\0"))
     bad("report-cut", sender, "short", frame("report", 1, u32(1)))
@@ -554,6 +651,46 @@ def malformed_client():
     bad("wait-cut", sender, "short", frame("wait", 1, b"\1\0\0"))
     bad("wait-left-over", sender, "malformed",
         frame("wait", 1, wait(1) + b"\0"))
+
+
+def malformed_limiting():
+    """Each is some integers, then two names."""
+    sender = "client"
+    for kind, numbers in (("acquire", u32(1) + u32(2)),
+                          ("try-acquire", u64(1) + u32(1) + u32(2)),
+                          ("error-begin", u32(2)),
+                          ("error-success", u32(2))):
+        bad(kind + "-no-payload", sender, "short", frame(kind, 1))
+        bad(kind + "-cut", sender, "short", frame(kind, 1, numbers[:-1]))
+        bad(kind + "-no-name", sender, "short", frame(kind, 1, numbers))
+        bad(kind + "-name-past-end", sender, "short",
+            frame(kind, 1, numbers + u16(255) + b"mail"))
+        bad(kind + "-no-key", sender, "short",
+            frame(kind, 1, numbers + string("mail")))
+        bad(kind + "-key-past-end", sender, "short",
+            frame(kind, 1, numbers + string("mail") + u16(3) + b"eu"))
+        bad(kind + "-name-256", sender, "too-big",
+            frame(kind, 1, numbers + string("l" * 256) + string("eu")))
+        bad(kind + "-name-65535-and-absent", sender, "too-big",
+            frame(kind, 1, numbers + u16(65535)))
+        bad(kind + "-key-256", sender, "too-big",
+            frame(kind, 1, numbers + string("mail") + string("k" * 256)))
+        bad(kind + "-left-over", sender, "malformed",
+            frame(kind, 1, numbers + string("mail") + string("eu") + b"\0"))
+    # The one taken for the other.
+    bad("try-acquire-without-wait", sender, "short",
+        frame("try-acquire", 1, acquire("mail")))
+    bad("acquire-with-wait", sender, "malformed",
+        frame("acquire", 1, try_acquire(0, "", permits=0)))
+    bad("set-rate-no-payload", sender, "short", frame("set-rate", 1))
+    bad("set-rate-cut", sender, "short", frame("set-rate", 1, u64(1)[:-1]))
+    bad("set-rate-no-name", sender, "short", frame("set-rate", 1, u64(1)))
+    bad("set-rate-name-cut", sender, "short",
+        frame("set-rate", 1, set_rate(1, "mail")[:-1]))
+    bad("set-rate-name-256", sender, "too-big",
+        frame("set-rate", 1, set_rate(1, "l" * 256)))
+    bad("set-rate-left-over", sender, "malformed",
+        frame("set-rate", 1, set_rate(1, "mail") + b"\0"))
 
 
 def malformed_agent():
@@ -617,6 +754,21 @@ def malformed_agent():
     bad("go-away-cut", sender, "short", frame("go-away", 0, b"\0" * 7))
     bad("go-away-left-over", sender, "malformed",
         frame("go-away", 0, go_away(1, "") + b"\0"))
+    bad("delay-no-payload", sender, "short", frame("delay", 1))
+    bad("delay-wait-cut", sender, "short",
+        frame("delay", 1, delay(0)[:11]))
+    bad("delay-no-text", sender, "short", frame("delay", 1, delay(0)[:12]))
+    bad("delay-text-cut", sender, "short",
+        frame("delay", 1, delay(1, 5, "refused")[:-1]))
+    bad("delay-text-513", sender, "too-big",
+        frame("delay", 1, delay(1, 5, "t" * 513)))
+    bad("delay-left-over", sender, "malformed",
+        frame("delay", 1, delay(0) + b"\0"))
+    bad("delay-reason-15", sender, "value", frame("delay", 1, delay(15)))
+    # Its reason has two bytes.
+    bad("delay-reason-256", sender, "value", frame("delay", 1, delay(256)))
+    bad("delay-over-a-year", sender, "value",
+        frame("delay", 1, delay(0, YEAR_US + 1)))
     bad("done-cut", sender, "short", frame("done", 1, b"\0\0"))
     bad("done-reason-15", sender, "value", frame("done", 1, done(15, "")))
     bad("error-cut", sender, "short", frame("error", 0, b"\1"))
@@ -650,7 +802,8 @@ def corpus(folder):
     conversation = b"".join(
         bytes.fromhex(m["frame"]) for m in MESSAGES
         if m["name"] in ("hello", "check-key", "report-rule-key", "cancel",
-                         "ping", "explain-key", "reload", "quit"))
+                         "ping", "explain-key", "acquire-key",
+                         "error-begin", "reload", "quit"))
     with open(os.path.join(folder, "client-conversation"), "wb") as f:
         f.write(conversation)
 
@@ -659,6 +812,7 @@ def main(argv):
     valid_client()
     valid_agent()
     malformed_client()
+    malformed_limiting()
     malformed_agent()
     names = [m["name"] for m in MESSAGES + MALFORMED]
     assert len(names) == len(set(names)), "a name is used twice"
