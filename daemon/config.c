@@ -261,6 +261,8 @@ listener_fini(struct config_listener *l)
 {
 	config_patterns_fini(&l->rules);
 	config_patterns_fini(&l->trackers);
+	config_patterns_fini(&l->limiters);
+	config_patterns_fini(&l->error_controls);
 	free(l->uids);
 	free(l->gids);
 	free(l->group);
@@ -283,6 +285,10 @@ config_unref(struct config *config)
 		free(config->trackers[i].name);
 	for (size_t i = 0; i < config->rule_count; i++)
 		rule_fini(&config->rules[i]);
+	for (size_t i = 0; i < config->limiter_count; i++)
+		free(config->limiters[i].name);
+	for (size_t i = 0; i < config->error_control_count; i++)
+		free(config->error_controls[i].name);
 	for (size_t i = 0; i < config->listener_count; i++)
 		listener_fini(&config->listeners[i]);
 	for (size_t i = 0; i < config->warning_count; i++)
@@ -292,6 +298,8 @@ config_unref(struct config *config)
 	free(config->tenants);
 	free(config->trackers);
 	free(config->rules);
+	free(config->limiters);
+	free(config->error_controls);
 	free(config->listeners);
 	free(config->warnings);
 	free(config->files);
@@ -346,6 +354,20 @@ config_rule(const struct config *config, const void *name, size_t len)
 {
 	return find(config->rules, config->rule_count, sizeof(*config->rules),
 	    name, len);
+}
+
+const struct config_limiter *
+config_limiter(const struct config *config, const void *name, size_t len)
+{
+	return find(config->limiters, config->limiter_count,
+	    sizeof(*config->limiters), name, len);
+}
+
+const struct config_error_control *
+config_error_control(const struct config *config, const void *name, size_t len)
+{
+	return find(config->error_controls, config->error_control_count,
+	    sizeof(*config->error_controls), name, len);
 }
 
 bool

@@ -28,10 +28,11 @@
 /* FAILURE_LOCAL, of rules only: a limiter of the agent's own decides. */
 enum config_failure { FAILURE_OPEN, FAILURE_CLOSED, FAILURE_LOCAL };
 
-/* What FAILURE_LOCAL lets through. */
-struct config_local {
-	double permits_per_second;
-	double max_burst_seconds;
+/* A RateLimiter (core/ratelimiter.h). */
+struct config_rate {
+	int64_t rate;     /* 10^-12 permits a second */
+	int64_t burst_us; /* of it, that can be stored */
+	uint32_t max_keys;
 };
 
 struct config_dns {
@@ -87,8 +88,21 @@ struct config_rule {
 	size_t guard_count;
 	struct config_guard *guards;
 	enum config_failure on_failure;
-	struct config_local local; /* with FAILURE_LOCAL */
-	bool shadow;               /* mode: what is denied is permitted */
+	struct config_rate local; /* with FAILURE_LOCAL */
+	bool shadow;              /* mode: what is denied is permitted */
+};
+
+struct config_limiter {
+	char *name;
+	struct config_rate is;
+};
+
+struct config_error_control {
+	char *name;
+	uint32_t burst; /* failures without a delay */
+	int64_t min_us;
+	int64_t max_us;
+	uint32_t max_keys;
 };
 
 struct config_patterns {
@@ -104,6 +118,8 @@ struct config_listener {
 	gid_t gid;   /* of group; -1 without one */
 	struct config_patterns rules;
 	struct config_patterns trackers;
+	struct config_patterns limiters;
+	struct config_patterns error_controls;
 	bool adhoc;
 	size_t uid_count; /* uids and gids both 0: anyone the mode lets in */
 	uid_t *uids;
@@ -126,8 +142,7 @@ struct config_limits {
 
 enum config_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_INFO, LEVEL_DEBUG };
 
-/* Tables are sorted by name (tenants, trackers, rules) or as in the file
- * (listeners). */
+/* Tables are sorted by name, listeners are as in the file. */
 struct config {
 	uint32_t refs;
 	char *source;                       /* the file, or "environment" */
@@ -142,6 +157,10 @@ struct config {
 	struct config_tracker *trackers;
 	size_t rule_count;
 	struct config_rule *rules;
+	size_t limiter_count;
+	struct config_limiter *limiters;
+	size_t error_control_count;
+	struct config_error_control *error_controls;
 	size_t listener_count; /* at least 1 */
 	struct config_listener *listeners;
 	struct config_control control;
@@ -194,6 +213,10 @@ const struct config_tenant *config_tenant(
 const struct config_tracker *config_tracker(
     const struct config *config, const void *name, size_t len);
 const struct config_rule *config_rule(
+    const struct config *config, const void *name, size_t len);
+const struct config_limiter *config_limiter(
+    const struct config *config, const void *name, size_t len);
+const struct config_error_control *config_error_control(
     const struct config *config, const void *name, size_t len);
 
 /* Does a pattern match the name? Names with NUL bytes match "*" only. */

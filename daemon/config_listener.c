@@ -59,20 +59,6 @@ default_patterns(struct walk *w, struct config_patterns *p)
 	return p->list[0] == NULL ? walk_nomem(w) : 0;
 }
 
-/* Patterns of things that there are none of yet: only the default. */
-static int
-parse_later_patterns(struct walk *w, json_t *json, void *where)
-{
-	struct config_patterns p = {0, NULL};
-	int rc = parse_patterns(w, json, &p);
-
-	(void)where;
-	if (rc == 0 && (p.count != 1 || strcmp(p.list[0], "*") != 0))
-		rc = walk_fail(w, "not yet supported");
-	config_patterns_fini(&p);
-	return rc;
-}
-
 /* uid_t and gid_t are 32 bits wide here, so one reader does for both. */
 _Static_assert(sizeof(uid_t) == sizeof(uint32_t), "uid_t");
 _Static_assert(sizeof(gid_t) == sizeof(uint32_t), "gid_t");
@@ -170,8 +156,14 @@ static const struct walk_key listener_keys[] = {
 	.kind = WALK_FUNC,
 	.offset = offsetof(struct config_listener, rules),
 	.func = parse_patterns},
-    {.name = "limiters", .kind = WALK_FUNC, .func = parse_later_patterns},
-    {.name = "error_controls", .kind = WALK_FUNC, .func = parse_later_patterns},
+    {.name = "limiters",
+	.kind = WALK_FUNC,
+	.offset = offsetof(struct config_listener, limiters),
+	.func = parse_patterns},
+    {.name = "error_controls",
+	.kind = WALK_FUNC,
+	.offset = offsetof(struct config_listener, error_controls),
+	.func = parse_patterns},
     {.name = "trackers",
 	.kind = WALK_FUNC,
 	.offset = offsetof(struct config_listener, trackers),
@@ -302,27 +294,45 @@ warn_of_listener(struct walk *w, const struct config_listener *l)
 	int rc = warn_of_patterns(
 	    w, "rules", &l->rules, c->rules, c->rule_count, sizeof(*c->rules));
 
-	return rc != 0
-		   ? rc
-		   : warn_of_patterns(w, "trackers", &l->trackers, c->trackers,
-			 c->tracker_count, sizeof(*c->trackers));
+	if (rc == 0)
+		rc = warn_of_patterns(w, "trackers", &l->trackers, c->trackers,
+		    c->tracker_count, sizeof(*c->trackers));
+	if (rc == 0)
+		rc = warn_of_patterns(w, "limiters", &l->limiters, c->limiters,
+		    c->limiter_count, sizeof(*c->limiters));
+	if (rc == 0)
+		rc = warn_of_patterns(w, "error_controls", &l->error_controls,
+		    c->error_controls, c->error_control_count,
+		    sizeof(*c->error_controls));
+	return rc;
 }
 
 static int
-parse_listener(struct walk *w, json_t *json, void *row)
+default_listener(struct walk *w, struct config_listener *l)
 {
-	struct config_listener *l = row;
-	size_t mark;
-	int rc;
+	int rc = default_patterns(w, &l->rules);
 
 	l->mode = 0660;
 	l->gid = (gid_t)-1;
 	l->adhoc = true;
 	l->max_connections = 1024;
 	l->max_inflight = 16384;
-	rc = default_patterns(w, &l->rules);
 	if (rc == 0)
 		rc = default_patterns(w, &l->trackers);
+	if (rc == 0)
+		rc = default_patterns(w, &l->limiters);
+	if (rc == 0)
+		rc = default_patterns(w, &l->error_controls);
+	return rc;
+}
+
+static int
+parse_listener(struct walk *w, json_t *json, void *row)
+{
+	struct config_listener *l = row;
+	int rc = default_listener(w, l);
+	size_t mark;
+
 	if (rc == 0)
 		rc = walk_object(w, json, listener_keys, l);
 	if (rc == 0 && l->path == NULL) {

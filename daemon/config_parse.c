@@ -1,7 +1,7 @@
 /*
  * The root of the configuration. Sections are collected first and read in the
  * order of their references, whatever their order in the file: tenants,
- * trackers, rules, listeners, the control socket.
+ * trackers, rules, limiters, error controls, listeners, the control socket.
  */
 #include "daemon/config_parse.h"
 
@@ -11,6 +11,8 @@ struct root {
 	json_t *tenants; /* all borrowed; NULL when absent */
 	json_t *trackers;
 	json_t *rules;
+	json_t *limiters;
+	json_t *error_controls;
 	json_t *listeners;
 	json_t *control;
 };
@@ -62,29 +64,6 @@ config_parse_failure(struct walk *w, json_t *json, void *where)
 	return rc == 0 ? walk_value(w, json, &word, where) : rc;
 }
 
-static int
-parse_local(struct walk *w, json_t *json, void *where)
-{
-	static const struct walk_key keys[] = {
-	    {.name = "permits_per_second",
-		.kind = WALK_REAL,
-		.offset = offsetof(struct config_local, permits_per_second),
-		.low = 0.001,
-		.high = 1000000},
-	    {.name = "max_burst_seconds",
-		.kind = WALK_REAL,
-		.offset = offsetof(struct config_local, max_burst_seconds),
-		.low = 0.001,
-		.high = 3600},
-	    {.name = NULL},
-	};
-	struct config_local *local = where;
-
-	local->permits_per_second = 10;
-	local->max_burst_seconds = 1;
-	return walk_object(w, json, keys, local);
-}
-
 int
 config_parse_rule_failure(struct walk *w, json_t *json, void *where)
 {
@@ -93,7 +72,7 @@ config_parse_rule_failure(struct walk *w, json_t *json, void *where)
 		.kind = WALK_FUNC,
 		.offset = offsetof(struct config_rule, local),
 		.required = true,
-		.func = parse_local},
+		.func = config_parse_rate},
 	    {.name = NULL},
 	};
 	struct config_rule *rule = where;
@@ -162,8 +141,12 @@ static const struct walk_key root_keys[] = {
 	.kind = WALK_RAW,
 	.offset = offsetof(struct root, trackers)},
     {.name = "rules", .kind = WALK_RAW, .offset = offsetof(struct root, rules)},
-    {.name = "limiters", .kind = WALK_FUNC, .func = parse_later},
-    {.name = "error_controls", .kind = WALK_FUNC, .func = parse_later},
+    {.name = "limiters",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct root, limiters)},
+    {.name = "error_controls",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct root, error_controls)},
     {.name = "listeners",
 	.kind = WALK_RAW,
 	.offset = offsetof(struct root, listeners)},
@@ -208,7 +191,7 @@ default_listeners(struct walk *w)
 int
 config_parse_root(struct walk *w, json_t *root)
 {
-	struct root r = {NULL, NULL, NULL, NULL, NULL};
+	struct root r = {.tenants = NULL};
 	struct config *c = w->config;
 	int rc;
 
@@ -225,6 +208,11 @@ config_parse_root(struct walk *w, json_t *root)
 		rc = section(w, "trackers", r.trackers, config_parse_trackers);
 	if (rc == 0)
 		rc = section(w, "rules", r.rules, config_parse_rules);
+	if (rc == 0)
+		rc = section(w, "limiters", r.limiters, config_parse_limiters);
+	if (rc == 0)
+		rc = section(w, "error_controls", r.error_controls,
+		    config_parse_error_controls);
 	if (rc == 0)
 		rc = r.listeners == NULL ? default_listeners(w)
 					 : section(w, "listeners", r.listeners,

@@ -13,6 +13,9 @@
 #define CONFIG_MAX_TRACKERS  4096
 #define CONFIG_MAX_RULES     4096
 #define CONFIG_MAX_LISTENERS 64
+#define CONFIG_MAX_LIMITERS  4096 /* and as many error controls */
+#define CONFIG_MAX_KEYS      1000000
+#define CONFIG_KEYS          10000 /* max_keys that nobody gave */
 #define CONFIG_MAX_PATTERNS  256
 #define CONFIG_MAX_IDS       256 /* uids or gids of a listener */
 #define CONFIG_MAX_CONNS     65536
@@ -47,6 +50,8 @@ int config_parse_trackers(struct walk *w, json_t *json);
 /* Only known placeholders, braces in pairs: the name under the cursor. */
 int config_check_template(struct walk *w, const char *name);
 int config_parse_rules(struct walk *w, json_t *json);
+int config_parse_limiters(struct walk *w, json_t *json);
+int config_parse_error_controls(struct walk *w, json_t *json);
 int config_parse_listeners(struct walk *w, json_t *json);
 /* The default is resolved beside the first listener; paths must differ. */
 int config_parse_control(struct walk *w, json_t *json);
@@ -56,6 +61,8 @@ void config_patterns_fini(struct config_patterns *p);
 
 /* WALK_FUNCs. "open" or "closed"; where is an enum config_failure. */
 int config_parse_failure(struct walk *w, json_t *json, void *where);
+/* A RateLimiter; where is a struct config_rate. */
+int config_parse_rate(struct walk *w, json_t *json, void *where);
 /* These or {"local": {}}; where is a struct config_rule. */
 int config_parse_rule_failure(struct walk *w, json_t *json, void *where);
 

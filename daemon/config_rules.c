@@ -231,23 +231,6 @@ warn_of_resources(struct walk *w, const struct config_rule *rule,
 }
 
 static int
-warn_of_failure(struct walk *w, const struct config_rule *rule)
-{
-	size_t mark;
-	int rc;
-
-	if (rule->on_failure != FAILURE_LOCAL)
-		return 0;
-	mark = walk_enter(w, "on_failure");
-	walk_enter(w, "local");
-	rc = walk_warn(w,
-	    "the limiter is not applied: a check that fails is permitted, as "
-	    "with \"open\"");
-	walk_leave(w, mark);
-	return rc;
-}
-
-static int
 warn_of_rule(struct walk *w, const struct config_rule *rule)
 {
 	const struct config_tenant *tenant = &w->config->tenants[rule->tenant];
@@ -269,8 +252,6 @@ warn_of_rule(struct walk *w, const struct config_rule *rule)
 		rc = warn_of_guards(w, rule, tenant);
 	if (rc == 0)
 		rc = warn_of_resources(w, rule, tenant);
-	if (rc == 0)
-		rc = warn_of_failure(w, rule);
 	return rc;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/ratelimiter.h"
 #include "daemon/rules.h"
 #include "proto/err.h"
 #include "proto/packet.h"
@@ -46,9 +47,12 @@ build(struct rules *rules, const struct config *config,
 	    .key = (const uint8_t *)"k\0y",
 	    .key_len = 3};
 	char text[RULES_TEXT_MAX] = "";
-	uint8_t pdu[PACKET_MAX];
-	size_t len;
+	uint8_t pdu[PACKET_MAX], key[RULES_LOCAL_KEY_MAX];
+	size_t len = SIZE_MAX;
 
+	require(rules_local_key(rules, rule, &caller, key, &len) == 0 &&
+		    len <= RULES_LOCAL_KEY_MAX,
+	    "a caller has a local limiter");
 	if (rules_build(rules, rule, &caller, 1, &request, text) != 0) {
 		require_line(text);
 		return;
@@ -72,16 +76,39 @@ require_path(const char *path)
 }
 
 static void
-require_local(const struct config_rule *rule)
+require_rate(const struct config_rate *r)
 {
-	const struct config_local *l = &rule->local;
+	require(r->rate >= RATELIMITER_MIN_RATE &&
+		    r->rate <= RATELIMITER_MAX_RATE &&
+		    r->burst_us >= RATELIMITER_MIN_BURST_US &&
+		    r->burst_us <= RATELIMITER_MAX_BURST_US &&
+		    r->max_keys >= 1 && r->max_keys <= 1000000,
+	    "a limiter is in its range");
+}
 
-	require(rule->on_failure != FAILURE_LOCAL ||
-		    (l->permits_per_second >= 0.001 &&
-			l->permits_per_second <= 1e6 &&
-			l->max_burst_seconds >= 0.001 &&
-			l->max_burst_seconds <= 3600),
-	    "a local limiter is in its range");
+static void
+require_limiters(const struct config *config)
+{
+	for (size_t i = 0; i < config->limiter_count; i++) {
+		const struct config_limiter *l = &config->limiters[i];
+
+		require_rate(&l->is);
+		require(config_limiter(config, l->name, strlen(l->name)) == l,
+		    "a limiter is found by its name");
+	}
+	for (size_t i = 0; i < config->error_control_count; i++) {
+		const struct config_error_control *e =
+		    &config->error_controls[i];
+
+		require(e->min_us > 0 && e->min_us <= e->max_us &&
+			    e->max_us <= INT64_C(3600000000) &&
+			    e->burst <= 1000000 && e->max_keys >= 1 &&
+			    e->max_keys <= 1000000,
+		    "an error control is in its range");
+		require(
+		    config_error_control(config, e->name, strlen(e->name)) == e,
+		    "an error control is found by its name");
+	}
 }
 
 static void
@@ -98,12 +125,14 @@ use(const struct config *config)
 	for (size_t i = 0; i < config->rule_count; i++) {
 		const struct config_rule *rule = &config->rules[i];
 
-		require_local(rule);
+		if (rule->on_failure == FAILURE_LOCAL)
+			require_rate(&rule->local);
 		require(
 		    config_rule(config, rule->name, strlen(rule->name)) == rule,
 		    "a rule is found by its name");
 		build(rules, config, rule);
 	}
+	require_limiters(config);
 	for (size_t i = 0; i < config->warning_count; i++)
 		require_line(config->warnings[i]);
 	rules_free(rules);

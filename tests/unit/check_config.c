@@ -68,68 +68,6 @@ START_TEST(test_rules)
 }
 END_TEST
 
-#define F               "rules.checkout.on_failure"
-#define RATE            F ".local.permits_per_second"
-#define BURST           F ".local.max_burst_seconds"
-#define PERMITS(number) "{\"local\":{\"permits_per_second\":" number "}}"
-#define SECONDS(number) "{\"local\":{\"max_burst_seconds\":" number "}}"
-
-START_TEST(test_local_limiters)
-{
-	static const struct edit edits[] = {
-	    {F, "{\"local\":{}}", NULL},
-	    {F, "{\"local\":{\"_\":1},\"_\":2}", NULL},
-	    {F, PERMITS("0.001"), NULL},
-	    {F, PERMITS("1000000"), NULL},
-	    {F, PERMITS("1e6"), NULL},
-	    {F, PERMITS("0.0009"), RATE ": must be 0.001..1000000, not 0.0009"},
-	    {F, PERMITS("0"), RATE ": must be 0.001..1000000, not 0"},
-	    {F, PERMITS("-1"), RATE ": must be 0.001..1000000, not -1"},
-	    {F, PERMITS("1e-400"), RATE ": must be 0.001..1000000, not 0"},
-	    {F, PERMITS("1000000.5"),
-		RATE ": must be 0.001..1000000, not 1000000.5"},
-	    {F, PERMITS("1e300"), RATE ": must be 0.001..1000000, not 1e+300"},
-	    {F, PERMITS("9223372036854775807"),
-		RATE ": must be 0.001..1000000, not 9.22337203685478e+18"},
-	    {F, PERMITS("\"10\""), RATE ": must be a number"},
-	    {F, PERMITS("null"), RATE ": must be a number"},
-	    {F, PERMITS("true"), RATE ": must be a number"},
-	    {F, SECONDS("0.001"), NULL},
-	    {F, SECONDS("3600"), NULL},
-	    {F, SECONDS("3600.1"), BURST ": must be 0.001..3600, not 3600.1"},
-	    {F, SECONDS("0.0"), BURST ": must be 0.001..3600, not 0"},
-	    {F, SECONDS("{}"), BURST ": must be a number"},
-	    {F, "{}", F ".local: is missing"},
-	    {F, "{\"local\":3}", F ".local: must be an object"},
-	    {F, "{\"local\":{},\"open\":{}}", F ".open: unknown key"},
-	    {F, "{\"local\":{\"burst\":1}}", F ".local.burst: unknown key"},
-	};
-	char err[CONFIG_ERR_MAX], *text;
-	struct config *c;
-
-	RUN(edits);
-	text = edited(&(struct edit){F, PERMITS("2.5"), NULL});
-	c = fixture_parse(text, err);
-	ck_assert_msg(c != NULL, "%s", err);
-	ck_assert_int_eq(c->rules[0].on_failure, FAILURE_LOCAL);
-	ck_assert(c->rules[0].local.permits_per_second == 2.5);
-	ck_assert(c->rules[0].local.max_burst_seconds == 1.0);
-	ck_assert_uint_eq(c->warning_count, 1);
-	ck_assert_str_eq(c->warnings[0],
-	    "t.json: " F ".local: the limiter is not applied: a check that "
-	    "fails is permitted, as with \"open\"");
-	config_unref(c);
-	free(text);
-	text = edited(&(struct edit){F, SECONDS("7"), NULL});
-	c = fixture_parse(text, err);
-	ck_assert_msg(c != NULL, "%s", err);
-	ck_assert(c->rules[0].local.permits_per_second == 10.0);
-	ck_assert(c->rules[0].local.max_burst_seconds == 7.0);
-	config_unref(c);
-	free(text);
-}
-END_TEST
-
 START_TEST(test_shadow)
 {
 	char err[CONFIG_ERR_MAX], *text;
@@ -226,12 +164,6 @@ START_TEST(test_sections)
 	    {"log.level", "\"trace\"",
 		"log.level: must be one of \"error\", \"warning\", "
 		"\"info\", \"debug\""},
-	    {"limiters", "{}", NULL},
-	    {"limiters", "{\"_mail\":{}}", NULL},
-	    {"limiters", "{\"mail\":{}}", "limiters: not yet supported"},
-	    {"limiters", "[]", "limiters: must be an object"},
-	    {"error_controls", "{\"smtp\":{}}",
-		"error_controls: not yet supported"},
 	    {"gateway", "{}", NULL},
 	    {"gateway", "{\"front\":{}}", "gateway: not yet supported"},
 	    {"_anything", "[1.5,{\"a\":null}]", NULL},
@@ -337,7 +269,6 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_unchecked_fixture(tc, fixture_keys, NULL);
 	tcase_add_test(tc, test_rules);
-	tcase_add_test(tc, test_local_limiters);
 	tcase_add_test(tc, test_shadow);
 	tcase_add_test(tc, test_names_with_placeholders);
 	tcase_add_test(tc, test_trackers);

@@ -171,6 +171,45 @@ START_TEST(test_the_same_again)
 }
 END_TEST
 
+static struct config *
+load_with(const char *more)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "{\"tenants\":{\"t\":{\"key\":%s}}%s}",
+	    ENV("RLA_TEST_AES"), more);
+	return load(text);
+}
+
+/* A reload with only one of these changed is a change; but checks mean what
+ * they did, so those that are sent again go on. */
+START_TEST(test_limiters)
+{
+#define L(more)     ",\"limiters\":{\"m\":{" more "}}"
+#define E(more)     ",\"error_controls\":{\"s\":{" more "}}"
+#define ALLOW(more) ",\"listeners\":{\"main\":{" more "}}"
+	static const char *const texts[] = {"", L(""),
+	    L("\"permits_per_second\":7"), L("\"max_burst_seconds\":7"),
+	    L("\"max_keys\":7"), ",\"limiters\":{\"n\":{}}", E(""),
+	    E("\"burst\":7"), E("\"min_delay_ms\":7"),
+	    E("\"max_delay_ms\":700"), E("\"max_keys\":7"),
+	    ",\"error_controls\":{\"t\":{}}", ALLOW(""),
+	    ALLOW("\"limiters\":[]"), ALLOW("\"error_controls\":[]")};
+	struct config *a, *b;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		a = load_with(texts[i]);
+		both(a, load_with(texts[i]), true);
+		for (size_t k = 0; k < i; k++) {
+			b = load_with(texts[k]);
+			ck_assert_mem_eq(a->hash, b->hash, CONFIG_HASH_LEN);
+			both(a, b, false);
+		}
+		config_unref(a);
+	}
+}
+END_TEST
+
 START_TEST(test_what_text_does_not_tell)
 {
 	static const char text[] = "{\"tenants\":{\"t\":{\"key\":" ENV(
@@ -392,6 +431,7 @@ main(void)
 	tcase_add_test(tc, test_files);
 	tcase_add_test(tc, test_file_hash);
 	tcase_add_test(tc, test_the_same_again);
+	tcase_add_test(tc, test_limiters);
 	tcase_add_test(tc, test_what_text_does_not_tell);
 	tcase_add_test(tc, test_tenants);
 	tcase_add_test(tc, test_parts_of_a_key);

@@ -77,10 +77,14 @@ START_TEST(test_listeners)
 		L ".rules[1]: must be 1..255 bytes long"},
 	    {L ".trackers", "[1]", L ".trackers[0]: must be a string"},
 	    {L ".limiters", "[\"*\"]", NULL},
-	    {L ".limiters", "[]", L ".limiters: not yet supported"},
+	    {L ".limiters", "[]", NULL},
+	    {L ".limiters", "[\"a*\",\"b\"]", NULL},
+	    {L ".limiters", "null", L ".limiters: must be an array"},
 	    {L ".limiters", "[7]", L ".limiters[0]: must be a string"},
-	    {L ".error_controls", "[\"a\"]",
-		L ".error_controls: not yet supported"},
+	    {L ".error_controls", "[\"a\"]", NULL},
+	    {L ".error_controls", "[\"a\\u0001\"]",
+		L ".error_controls[0]: must not hold control characters"},
+	    {L ".error_controls", "{}", L ".error_controls: must be an array"},
 	    BOOLEAN(L ".adhoc", L ".adhoc"),
 	    {L ".uids", "[0,4294967294]", NULL},
 	    {L ".uids", "[0,4294967295]",
@@ -190,10 +194,40 @@ START_TEST(test_default_listener)
 	ck_assert_uint_eq(l->max_inflight, 16384);
 	ck_assert(config_allows(&l->rules, "r", 1));
 	ck_assert(config_allows(&l->trackers, "a\0b", 3));
+	ck_assert(config_allows(&l->limiters, "mail", 4));
+	ck_assert(config_allows(&l->error_controls, "smtp", 4));
 	ck_assert_str_eq(c->control.path, "/run/rl-agent/control.sock");
 	/* With one tenant a rule need not name it, nor hold anything. */
 	ck_assert_uint_eq(c->rules[0].tenant, 0);
 	ck_assert_uint_eq(c->rules[0].resource_count, 0);
+	config_unref(c);
+}
+END_TEST
+
+/* Each list is of its own kind of names. */
+START_TEST(test_what_a_listener_allows)
+{
+	char err[CONFIG_ERR_MAX];
+	struct config *c = fixture_parse(
+	    "{\"tenants\":{\"t\":{\"key\":" ENV(
+		"RATELIMITLY_AUTH_KEY") "}},\"listeners\":{\"a\":{"
+					"\"rules\":[\"r\"],\"trackers\":[],"
+					"\"limiters\":[\"l*\"],"
+					"\"error_controls\":[\"e\",\"f\"]}}}",
+	    err);
+	const struct config_listener *l;
+
+	ck_assert_msg(c != NULL, "%s", err);
+	l = c->listeners;
+	ck_assert_uint_eq(l->rules.count, 1);
+	ck_assert_uint_eq(l->trackers.count, 0);
+	ck_assert_uint_eq(l->limiters.count, 1);
+	ck_assert_uint_eq(l->error_controls.count, 2);
+	ck_assert(config_allows(&l->limiters, "lmtp", 4));
+	ck_assert(!config_allows(&l->limiters, "e", 1));
+	ck_assert(config_allows(&l->error_controls, "f", 1));
+	ck_assert(!config_allows(&l->error_controls, "l", 1));
+	ck_assert(!config_allows(&l->rules, "e", 1));
 	config_unref(c);
 }
 END_TEST
@@ -228,6 +262,7 @@ main(void)
 	tcase_add_test(tc, test_paths_are_shortened);
 	tcase_add_test(tc, test_paths_through_links);
 	tcase_add_test(tc, test_default_listener);
+	tcase_add_test(tc, test_what_a_listener_allows);
 	tcase_add_test(tc, test_patterns);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);

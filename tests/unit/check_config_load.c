@@ -185,6 +185,10 @@ START_TEST(test_what_can_never_be_is_a_warning)
 	    tokens,
 	    "t.json: listeners.main.rules[1]: matches none of the rules",
 	    "t.json: listeners.main.trackers[0]: matches none of the trackers",
+	    "t.json: listeners.main.limiters[0]: matches none of the limiters",
+	    "t.json: listeners.main.error_controls[1]: matches none of the "
+	    "error_controls",
+	    "t.json: listeners.other.limiters[1]: matches none of the limiters",
 	};
 	char text[1024];
 
@@ -192,11 +196,14 @@ START_TEST(test_what_can_never_be_is_a_warning)
 	    "%s,\"rules\":{\"r\":{\"resources\":["
 	    "{\"bucket\":\"a\",\"limit\":3,\"tokens\":3},"
 	    "{\"bucket\":\"a\",\"limit\":3,\"tokens\":4}]}},"
+	    "\"limiters\":{\"mail\":{}},\"error_controls\":{\"smtp\":{}},"
 	    "\"listeners\":{\"main\":{\"rules\":[\"r\",\"r?\",\"*\"],"
-	    "\"trackers\":[\"t*\"]},"
-	    "\"other\":{\"path\":\"/x/y\",\"rules\":[],\"trackers\":[]}}}",
+	    "\"trackers\":[\"t*\"],\"limiters\":[\"smtp\"],"
+	    "\"error_controls\":[\"s*\",\"mail\",\"*\"]},"
+	    "\"other\":{\"path\":\"/x/y\",\"rules\":[],\"trackers\":[],"
+	    "\"limiters\":[\"mai[l-n]\",\"r\"],\"error_controls\":[]}}}",
 	    TENANT("RATELIMITLY_AUTH_KEY"));
-	warns(text, lines, 3);
+	warns(text, lines, sizeof(lines) / sizeof(*lines));
 }
 END_TEST
 
@@ -290,7 +297,14 @@ START_TEST(test_equal_hashes)
 	    "{" HASHED ",\"log\":{\"level\":\"debug\"}}",
 	    "{" HASHED ",\"limits\":{\"max_inflight\":7}}",
 	    "{" HASHED ",\"control\":{\"mode\":\"0660\"}}",
+	    /* No check goes by these. */
 	    "{" HASHED ",\"limiters\":{}}",
+	    "{" HASHED ",\"limiters\":{\"mail\":{}}}",
+	    "{" HASHED ",\"limiters\":{\"mail\":{\"permits_per_second\":7}}}",
+	    "{" HASHED ",\"error_controls\":{\"smtp\":{}}}",
+	    "{" HASHED ",\"error_controls\":{\"smtp\":{\"burst\":0}}}",
+	    "{" HASHED ",\"listeners\":{\"web\":{\"limiters\":[],"
+	    "\"error_controls\":[\"x\"]}}}",
 	    "{" HASHED ",\"listeners\":{\"web\":{},\"x\":{\"path\":\"/x/y\"}}}",
 	    "{" HASHED ",\"listeners\":{\"web\":{\"trackers\":[]}}}",
 	    "{" HASHED
@@ -328,6 +342,8 @@ START_TEST(test_other_hashes)
 	    TENANT("RLA_TEST_HASH") RULE("\"on_failure\":{\"local\":{}}"),
 	    TENANT("RLA_TEST_HASH") RULE("\"on_failure\":{\"local\":"
 					 "{\"permits_per_second\":7}}"),
+	    TENANT("RLA_TEST_HASH") RULE("\"on_failure\":{\"local\":"
+					 "{\"max_keys\":7}}"),
 	    TENANT("RLA_TEST_HASH") RULE("\"resources\":["
 					 "{\"bucket\":\"x\"}]"),
 	    TENANT("RLA_TEST_HASH") RULE("\"resources\":["

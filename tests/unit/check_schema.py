@@ -82,7 +82,7 @@ def changes(full):
 # What only the parser can know: references and values that must differ.
 BEYOND_SCHEMA = re.compile(
     r"and there are \d+ tenants|is the path of listener|"
-    r"must be at least initial: it is|"
+    r"must be at least initial: it is|is over max_delay_ms, which is|"
     r"final_preference_units: must be 0 to final_receive_units")
 
 

@@ -4,15 +4,15 @@
 For each key of the JSON Schema, at every depth, configurations are made from
 good-full.json with that key wrong: another type, out of its range, a bad word,
 too long, missing, with an unknown neighbour, twice. The schema refuses all but
-the last, and rl-agent -t exits 78 with one line that has the file, the path of
-the key and what would be right.
+the last, and the agent has one line with the path of the key and what would be
+right: all are tried by the probe, and some by rl-agent -t, which exits 78 with
+the file and the same line.
 
 The keys that the agent takes at each place, the values that it gives to those
 that are omitted, and what rl-agent.json(5) says of both are the schema's.
 Prints TAP.
 """
 
-import concurrent.futures
 import glob
 import json
 import os
@@ -23,7 +23,7 @@ import tempfile
 
 from schema_tools import (
     BUILD, DATA, ENV, SCHEMA, SRC, changed, container, finish, first_places,
-    kinds, load, misunderstood, ok, probe_values, read, resolve,
+    kinds, load, misunderstood, ok, probe_texts, probe_values, read, resolve,
     schema_accepts, schema_error, shown, without, words)
 
 AGENT = os.environ.get("RLA_AGENT", os.path.join(BUILD, "rl-agent"))
@@ -112,8 +112,6 @@ def bad_values(kind, value, schema):
         yield word.upper(), [f'"{word}"' for word in words(schema)]
     if schema.get("const") is False:
         yield True, ["not yet supported"]
-    if schema.get("const") == ["*"]:
-        yield ["zz"], ["not yet supported"]
     one_of = [part["required"][0] for part in schema.get("oneOf", [])
               if "required" in part]
     if one_of:
@@ -189,27 +187,37 @@ def cases(places):
                 "unknown key"]
 
 
-def refusal(folder, number, case, env):
+def text_of(case):
+    what, value, _, _ = case
+    return value if what == "twice" else json.dumps(value)
+
+
+def misjudged(case, said):
     """What is wrong with how it is refused; None: nothing."""
     what, value, where, says = case
-    path = os.path.join(folder, f"{number}.json")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(value if what == "twice" else json.dumps(value))
-    done = subprocess.run([AGENT, "-t", "-c", path], env=env, check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, encoding="utf-8")
-    os.unlink(path)
-    start = f"rl-agent: {path}:{'' if what == 'twice' else ' '}{where}: "
-    line = done.stderr
-    if done.returncode != 78 or done.stdout or line.count("\n") != 1 or \
-            not line.startswith(start) or not line[len(start):].strip() or \
-            any(text not in line[len(start):] for text in says) or \
-            KEY[-20:] in line:
-        return f"{what} {where} {says}: exit {done.returncode}, " \
-            f"{done.stdout}{line.rstrip()}"
+    start = f"{where}: "
+    if not said.startswith(start) or not said[len(start):].strip() or \
+            any(text not in said[len(start):] for text in says) or \
+            KEY[-20:] in said:
+        return f"{what} {where} {says}: {said}"
     if what != "twice" and schema_accepts(value):
         return f"{what} {where} {says}: the schema accepts it"
     return None
+
+
+def misreported(folder, case, said, env):
+    """The same of the agent's own line and exit."""
+    path = os.path.join(folder, "agent.json")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text_of(case))
+    done = subprocess.run([AGENT, "-t", "-c", path], env=env, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, encoding="utf-8")
+    what = case[0]
+    want = f"rl-agent: {path}:{'' if what == 'twice' else ' '}{said}\n"
+    if (done.returncode, done.stdout, done.stderr) == (78, "", want):
+        return None
+    return f"{what}: exit {done.returncode}, {done.stdout}{done.stderr}"
 
 
 def key_folder(folder):
@@ -219,19 +227,24 @@ def key_folder(folder):
     return f.name
 
 
+SAMPLE = 25
+
+
 def run_refusals(places, folder):
     env = {**ENV, "CREDENTIALS_DIRECTORY": folder}
     todo = list(cases(places))
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        wrong = list(filter(None, pool.map(
-            lambda job: refusal(folder, job[0], job[1], env),
-            enumerate(todo))))
+    said = probe_texts([text_of(case) for case in todo], env=env)
     for what, least in (("value", 500), ("twice", 80), ("unknown", 70),
                         ("missing", 10), ("name", 12)):
-        count = sum(case[0] == what for case in todo)
-        mine = [line for line in wrong if line.startswith(what + " ")]
-        ok(count >= least and not mine, f"{count} refusals: {what}",
-           mine[:20] or [f"at least {least}"])
+        mine = [(case, text) for case, text in zip(todo, said)
+                if case[0] == what]
+        wrong = list(filter(None, (misjudged(*one) for one in mine)))
+        ok(len(mine) >= least and not wrong, f"{len(mine)} refusals: {what}",
+           wrong[:20] or [f"at least {least}"])
+        # What the probe has said of all the agent says, too.
+        wrong = list(filter(None, (misreported(folder, *one, env)
+                                   for one in mine[::SAMPLE])))
+        ok(not wrong, f"and by rl-agent -t: {what}", wrong[:20])
 
 
 def run_known_keys(places):
@@ -270,7 +283,8 @@ def run_places(places):
 BARE = {"tenants": {"t": {"key": {"env": "RATELIMITLY_AUTH_KEY"}}}}
 SMALL = {**BARE, "trackers": {"k": {}}, "listeners": {"l": {}}, "rules": {
     "r": {"resources": [{"bucket": "b"}], "guards": [{"tracker": "k"}]},
-    "s": {"on_failure": {"local": {}}}}}
+    "s": {"on_failure": {"local": {}}}},
+    "limiters": {"m": {}}, "error_controls": {"e": {}}}
 # What is neither required nor one of several, and has no default.
 WITHOUT_DEFAULT = {("listeners",), ("rules", "tenant")}
 
@@ -279,7 +293,7 @@ def run_defaults():
     """What is omitted is what the schema says, what is written is taken."""
     documents = [BARE, SMALL, FULL] + [
         load(os.path.join(DATA, f"good-{name}.json"))
-        for name in ("tenants", "local", "growing-schedules", "largest")]
+        for name in ("tenants", "local", "growing-schedules", "largest", "limiters")]
     for document, dump in zip(documents, probe_values(documents, "-d")):
         wrong = misunderstood(document, json.loads(dump))
         ok(not wrong, "as written: " + ", ".join(document), wrong)
@@ -302,6 +316,7 @@ def run_defaults():
 NAMED = ("the object before the list",)
 SECTIONS = {"DESCRIPTION": (), "Tenants": ("tenants",),
             "Trackers": ("trackers",), "Rules": ("rules",),
+            "Limiters": ("limiters",), "Error controls": ("error_controls",),
             "Listeners": ("listeners",), "Control, limits, log": NAMED}
 
 

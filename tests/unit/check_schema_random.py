@@ -75,6 +75,7 @@ class Maker:
             "mode": lambda: f"{rnd.choice(['', '0'])}{rnd.randrange(512):03o}",
             "group": lambda: "root",
             "rules": self.name, "trackers": self.name,
+            "limiters": self.name, "error_controls": self.name,
         }[what]()
 
     def number(self, low, high, whole):
@@ -188,6 +189,13 @@ class Maker:
         for guard in rule.get("guards", []):
             guard["tracker"] = self.random.choice(trackers)
 
+    def mend_error_control(self, control):
+        delays = sorted((control.get("min_delay_ms", 100),
+                         control.get("max_delay_ms", 30000)))
+        for name, delay in zip(("min_delay_ms", "max_delay_ms"), delays):
+            if name in control:
+                control[name] = delay
+
     def configuration(self):
         root = self.value(SCHEMA)
         names = {section: [name for name in root.get(section, {})
@@ -198,6 +206,9 @@ class Maker:
         for name in names["rules"]:
             self.mend_rule(root["rules"][name], names["tenants"],
                            names["trackers"])
+        for name, control in root.get("error_controls", {}).items():
+            if name[0] != "_":
+                self.mend_error_control(control)
         for name in names["listeners"]:
             root["listeners"][name]["path"] = self.path()
         if "path" in root.get("control", {}):

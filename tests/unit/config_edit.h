@@ -26,7 +26,9 @@ static const char base[] =
 						    "\"rules\":{\"checkout\":{\"tenant\":\"main\","
 						    "\"resources\":[{\"bucket\":\"checkout:{key}\"}],"
 						    "\"guards\":[{\"tracker\":\"inventory\"}]},"
-						    "\"na.me\":{\"tenant\":\"other\"}},"
+						    "\"na.me\":{\"tenant\":\"other\",\"on_failure\":{\"local\":{}}}},"
+						    "\"limiters\":{\"mail\":{},\"na.me\":{}},"
+						    "\"error_controls\":{\"smtp\":{\"min_delay_ms\":1,\"max_delay_ms\":3600000}},"
 						    "\"listeners\":{\"main\":{\"path\":\"/run/x/agent.sock\"},"
 						    "\"second\":{\"path\":\"/run/x/second.sock\"}},"
 						    "\"control\":{},\"limits\":{},\"log\":{}}";

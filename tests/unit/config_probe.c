@@ -101,19 +101,38 @@ show_tracker(const struct config_tracker *t)
 }
 
 static json_t *
+show_rate(const struct config_rate *r)
+{
+	json_t *out = json_object();
+
+	set(out, "permits_per_second", json_real((double)r->rate / 1e12));
+	set(out, "max_burst_seconds", json_real((double)r->burst_us / 1e6));
+	set(out, "max_keys", number(r->max_keys));
+	return out;
+}
+
+static json_t *
+show_error_control(const struct config_error_control *e)
+{
+	json_t *out = json_object();
+
+	set(out, "burst", number(e->burst));
+	set(out, "min_delay_ms", number((uint32_t)(e->min_us / 1000)));
+	set(out, "max_delay_ms", number((uint32_t)(e->max_us / 1000)));
+	set(out, "max_keys", number(e->max_keys));
+	return out;
+}
+
+static json_t *
 show_failure(const struct config_rule *r)
 {
-	json_t *out, *local;
+	json_t *out;
 
 	if (r->on_failure != FAILURE_LOCAL)
 		return json_string(
 		    r->on_failure == FAILURE_OPEN ? "open" : "closed");
-	local = json_object();
-	set(local, "permits_per_second",
-	    json_real(r->local.permits_per_second));
-	set(local, "max_burst_seconds", json_real(r->local.max_burst_seconds));
 	out = json_object();
-	set(out, "local", local);
+	set(out, "local", show_rate(&r->local));
 	return out;
 }
 
@@ -186,6 +205,8 @@ show_listener(const struct config_listener *l)
 	set(out, "group",
 	    l->group == NULL ? json_null() : json_string(l->group));
 	set(out, "rules", show_patterns(&l->rules));
+	set(out, "limiters", show_patterns(&l->limiters));
+	set(out, "error_controls", show_patterns(&l->error_controls));
 	set(out, "trackers", show_patterns(&l->trackers));
 	set(out, "adhoc", json_boolean(l->adhoc));
 	set(out, "uids", show_ids(l->uids, l->uid_count));
@@ -214,6 +235,7 @@ show(const struct config *c)
 	json_t *out = json_object(), *tenants = json_object();
 	json_t *trackers = json_object(), *rules = json_object();
 	json_t *listeners = json_object(), *control = json_object();
+	json_t *limiters = json_object(), *controls = json_object();
 	json_t *log = json_object();
 
 	for (size_t i = 0; i < c->tenant_count; i++)
@@ -223,6 +245,12 @@ show(const struct config *c)
 		    show_tracker(&c->trackers[i]));
 	for (size_t i = 0; i < c->rule_count; i++)
 		set(rules, c->rules[i].name, show_rule(c, &c->rules[i]));
+	for (size_t i = 0; i < c->limiter_count; i++)
+		set(limiters, c->limiters[i].name,
+		    show_rate(&c->limiters[i].is));
+	for (size_t i = 0; i < c->error_control_count; i++)
+		set(controls, c->error_controls[i].name,
+		    show_error_control(&c->error_controls[i]));
 	for (size_t i = 0; i < c->listener_count; i++)
 		set(listeners, c->listeners[i].name,
 		    show_listener(&c->listeners[i]));
@@ -232,6 +260,8 @@ show(const struct config *c)
 	set(out, "tenants", tenants);
 	set(out, "trackers", trackers);
 	set(out, "rules", rules);
+	set(out, "limiters", limiters);
+	set(out, "error_controls", controls);
 	set(out, "listeners", listeners);
 	set(out, "control", control);
 	set(out, "limits", show_limits(&c->limits));

@@ -76,9 +76,9 @@ jsonschema.Draft202012Validator.check_schema(SCHEMA)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def probe(paths, *options):
+def probe(paths, *options, env=None):
     """What the parser says of each file: "ok" or its error."""
-    out = subprocess.run([PROBE, *options, *paths], env=ENV, check=False,
+    out = subprocess.run([PROBE, *options, *paths], env=env or ENV, check=False,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          encoding="utf-8")
     lines = out.stdout.splitlines()
@@ -91,18 +91,22 @@ def probe(paths, *options):
             else line for path, line in zip(paths, lines)]
 
 
-def probe_values(values, *options):
-    """The same of values, in batches of files."""
+def probe_texts(texts, *options, env=None):
+    """The same of texts, in batches of files."""
     said = []
     with tempfile.TemporaryDirectory() as folder:
-        for start in range(0, len(values), 500):
+        for start in range(0, len(texts), 500):
             paths = []
-            for i, value in enumerate(values[start:start + 500]):
+            for i, text in enumerate(texts[start:start + 500]):
                 paths.append(os.path.join(folder, f"{i}.json"))
                 with open(paths[-1], "w", encoding="utf-8") as f:
-                    json.dump(value, f)
-            said += probe(paths, *options)
+                    f.write(text)
+            said += probe(paths, *options, env=env)
     return said
+
+
+def probe_values(values, *options):
+    return probe_texts([json.dumps(value) for value in values], *options)
 
 
 def schema_accepts(value):
@@ -250,7 +254,13 @@ def is_leaf(kind, value):
         isinstance(value, dict) or isinstance(inside and inside[0], dict))
 
 
-def same(value, want):
+# What these are kept in. They are shown as the nearest of them.
+UNITS = {"permits_per_second": 1e-12, "max_burst_seconds": 1e-6}
+
+
+def same(value, want, unit=0):
+    if unit and not isinstance(want, bool):
+        return abs(value - want) <= unit * 0.501 + want * 2**-51
     return value == want and isinstance(value, bool) == isinstance(want, bool)
 
 
@@ -268,7 +278,7 @@ def misunderstood(document, dump):
         if is_leaf(kind, value):
             want = want if want is ABSENT else \
                 SHOWN.get(kind[-1], lambda text: text)(want)
-            if not same(value, want) and not (
+            if not same(value, want, UNITS.get(kind[-1], 0)) and not (
                     kind in RESOLVED and want == RESOLVED[kind]):
                 wrong.append(f"{shown(path)}: {value}, not {want}")
         elif (isinstance(value, list) or schema.get("additionalProperties")) \
