@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/rules_compile.h"
+#include "daemon/template.h"
 #include "proto/err.h"
 
 static int
@@ -192,6 +193,62 @@ rules_show_resource(struct rules *rules, const struct config_rule *rule,
 	if (rc == 0)
 		rc = identify_bucket(rules, rule, i, &out->name, out->id, NULL);
 	return rc;
+}
+
+/* Each value is a length, which a byte holds, and so many bytes: no two lists
+ * of values read alike. Of names there are two, of numbers two. */
+_Static_assert(CONFIG_NAME_MAX <= UINT8_MAX &&
+		   2 * (1 + CONFIG_NAME_MAX) + 2 * (1 + sizeof(uid_t)) <=
+		       RULES_LOCAL_KEY_MAX,
+    "local keys");
+
+struct local_key {
+	uint8_t *room;
+	size_t len;
+};
+
+static void
+put_value(struct local_key *k, const void *bytes, size_t len)
+{
+	assert(len <= CONFIG_NAME_MAX);
+	k->room[k->len++] = (uint8_t)len;
+	memcpy(k->room + k->len, bytes, len);
+	k->len += len;
+}
+
+static unsigned
+varies(const struct rules *rules, const struct config_rule *rule)
+{
+	return rules->list[rule - rules->config->rules].varies;
+}
+
+bool
+rules_local_varies(const struct rules *rules, const struct config_rule *rule)
+{
+	return varies(rules, rule) != 0;
+}
+
+int
+rules_local_key(const struct rules *rules, const struct config_rule *rule,
+    const struct rules_caller *caller, uint8_t room[RULES_LOCAL_KEY_MAX],
+    size_t *len)
+{
+	const unsigned set = varies(rules, rule);
+	struct local_key k = {room, 0};
+
+	if ((set & 1U << TEMPLATE_KEY) != 0) {
+		if (caller->key == NULL || caller->key_len > CONFIG_NAME_MAX)
+			return RLA_EINVAL;
+		put_value(&k, caller->key, caller->key_len);
+	}
+	if ((set & 1U << TEMPLATE_UID) != 0)
+		put_value(&k, &caller->uid, sizeof(caller->uid));
+	if ((set & 1U << TEMPLATE_GID) != 0)
+		put_value(&k, &caller->gid, sizeof(caller->gid));
+	if ((set & 1U << TEMPLATE_LISTENER) != 0)
+		put_value(&k, caller->listener, strlen(caller->listener));
+	*len = k.len;
+	return 0;
 }
 
 /* A sample for a configured tracker, whose buffer the key allows. */

@@ -74,6 +74,22 @@ int rules_names(struct rules *rules, const struct config_rule *rule,
 void rules_names_adhoc(
     const struct ipc_check_adhoc *check, struct rules_request *out);
 
+/*
+ * What tells the callers of a rule apart, for its local limiter: the values of
+ * the placeholders that its buckets use (its trackers' when it has no
+ * buckets), nothing for one and the same name. Who could vary more would
+ * have a limiter for each variation. 0 with *len bytes in room, at most
+ * RULES_LOCAL_KEY_MAX; RLA_EINVAL without a key that is needed.
+ */
+#define RULES_LOCAL_KEY_MAX 640
+int rules_local_key(const struct rules *rules, const struct config_rule *rule,
+    const struct rules_caller *caller, uint8_t room[RULES_LOCAL_KEY_MAX],
+    size_t *len);
+
+/* Are any told apart? */
+bool rules_local_varies(
+    const struct rules *rules, const struct config_rule *rule);
+
 /* What one block of a rule is called for a caller. */
 struct rules_shown {
 	struct ipc_str name; /* borrows room */

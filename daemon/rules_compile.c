@@ -1,7 +1,7 @@
 /*
  * Compiles a configuration's rules and trackers: the ids of names that are
- * the same for every caller, the size of each rule's datagram. Also how a name
- * is filled in, here and per check alike.
+ * the same for every caller, the size of each rule's datagram, what its names
+ * vary with. Also how a name is filled in, here and per check alike.
  */
 #include "daemon/rules_compile.h"
 
@@ -121,6 +121,36 @@ compile_bucket(struct rules *rules, const struct config_resource *r,
 	return rc;
 }
 
+/* Of a name that config_check_template() let through. */
+static uint8_t
+placeholders(const char *name)
+{
+	enum template_part part;
+	const char *text;
+	uint8_t set = 0;
+	size_t len;
+
+	while ((part = template_next(&name, &text, &len)) != TEMPLATE_END) {
+		if (part != TEMPLATE_TEXT)
+			set |= (uint8_t)(1U << part);
+	}
+	return set;
+}
+
+/* What a caller's share of the buckets goes by; of the trackers, if none. */
+static uint8_t
+varies(const struct config *c, const struct config_rule *rule)
+{
+	uint8_t set = 0;
+
+	for (size_t i = 0; i < rule->resource_count; i++)
+		set |= placeholders(rule->resources[i].bucket);
+	for (size_t i = 0; i < rule->guard_count && rule->resource_count == 0;
+	     i++)
+		set |= placeholders(c->trackers[rule->guards[i].tracker].name);
+	return set;
+}
+
 static int
 compile(struct rules *rules)
 {
@@ -135,6 +165,7 @@ compile(struct rules *rules)
 		const struct config_rule *rule = &c->rules[i];
 
 		rules->list[i].first = next;
+		rules->list[i].varies = varies(c, rule);
 		rules->list[i].size = config_request_size(
 		    &c->tenants[rule->tenant], rule->guard_count,
 		    rule->resource_count, strlen(rule->label));

@@ -22,6 +22,8 @@ struct compiled_tracker {
 struct compiled_rule {
 	size_t first; /* of the rule's resources in buckets */
 	size_t size;  /* of its datagram */
+	/* The placeholders that tell its callers apart: 1 << template_part. */
+	uint8_t varies;
 };
 
 struct rules {

@@ -408,6 +408,158 @@ START_TEST(test_report_of_a_rule_refused)
 }
 END_TEST
 
+/* A rule of these buckets, and guards of the trackers "same" and "{uid}". */
+static int
+local_key(const char *buckets, const char *guards, uint8_t *room, size_t *len)
+{
+	char json[1024], err[CONFIG_ERR_MAX];
+	struct config *c;
+	struct rules *r;
+	int rc;
+
+	snprintf(json, sizeof(json),
+	    "{\"tenants\":{\"t\":{\"key\":" ENV(
+		"RATELIMITLY_AUTH_KEY") "}},"
+					"\"trackers\":{\"same\":{},\"{uid}\":{}},\"rules\":{"
+					"\"a\":{\"resources\":[{\"bucket\":\"{gid}{listener}\"}]},"
+					"\"r\":{\"resources\":[%s],\"guards\":[%s],"
+					"\"on_failure\":{\"local\":{}}}}}",
+	    buckets, guards);
+	c = fixture_parse(json, err);
+	ck_assert_msg(c != NULL, "%s", err);
+	r = rules_new(c);
+	ck_assert_ptr_nonnull(r);
+	memset(room, 0xAA, RULES_LOCAL_KEY_MAX);
+	*len = SIZE_MAX;
+	rc = rules_local_key(r, config_rule(c, "r", 1), &caller, room, len);
+	rules_free(r);
+	config_unref(c);
+	return rc;
+}
+
+#define B(name) "{\"bucket\":\"" name "\"}"
+#define G(name) "{\"tracker\":\"" name "\"}"
+
+/* The key is another one exactly when a value is that the buckets use. */
+START_TEST(test_local_key_varies)
+{
+	static const struct {
+		const char *buckets;
+		const char *guards;
+		const char *with; /* key, uid, gid, listener */
+	} cases[] = {
+	    {"", "", ""},
+	    {B("b"), "", ""},
+	    {B("{{key}}"), "", ""},
+	    {B("a") "," B("{{uid}}{{listener}}"), "", ""},
+	    {B("b{key}"), "", "k"},
+	    {B("{{{key}}}"), "", "k"},
+	    {B("{uid}"), "", "u"},
+	    {B("{gid}"), "", "g"},
+	    {B("{listener}"), "", "l"},
+	    {B("{listener}-{key}-{listener}"), "", "kl"},
+	    {B("all") "," B("{gid}") "," B("{uid}"), "", "ug"},
+	    {B("{listener}{gid}{uid}{key}"), "", "kugl"},
+	    {B("b"), G("{uid}"), ""},
+	    {B("{key}"), G("{uid}"), "k"},
+	    {"", G("same"), ""},
+	    {"", G("same") "," G("{uid}"), "u"},
+	};
+	uint8_t key[RULES_LOCAL_KEY_MAX], other[RULES_LOCAL_KEY_MAX];
+	size_t len, size;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct rules_caller first = {.uid = 1,
+		    .gid = 2,
+		    .listener = "main",
+		    .key = (const uint8_t *)"k",
+		    .key_len = 1};
+		const struct rules_caller others[] = {
+		    {1, 2, "main", (const uint8_t *)"K", 1},
+		    {3, 2, "main", (const uint8_t *)"k", 1},
+		    {1, 3, "main", (const uint8_t *)"k", 1},
+		    {1, 2, "mail", (const uint8_t *)"k", 1}};
+
+		caller = first;
+		ck_assert_int_eq(
+		    local_key(cases[i].buckets, cases[i].guards, key, &len), 0);
+		ck_assert_int_eq(len == 0, cases[i].with[0] == '\0');
+		for (size_t k = 0; k < 4; k++) {
+			const bool used =
+			    strchr(cases[i].with, "kugl"[k]) != NULL;
+
+			caller = others[k];
+			ck_assert_int_eq(local_key(cases[i].buckets,
+					     cases[i].guards, other, &size),
+			    0);
+			ck_assert_msg((size == len &&
+					  memcmp(key, other, len) == 0) != used,
+			    "%s: %c", cases[i].buckets, "kugl"[k]);
+		}
+	}
+}
+END_TEST
+
+/* What is said in one value is not said in the next. */
+START_TEST(test_local_key_is_of_one_caller)
+{
+	static const uint8_t expected[] = {2, 'a', 'b', 1, 'c'};
+	static const struct {
+		const char *key;
+		size_t key_len;
+		const char *listener;
+	} pairs[] = {{"ab", 2, "c"}, {"a", 1, "bc"}, {"", 0, "abc"},
+	    {"abc", 3, ""}, {"a\001b", 3, "c"}, {"a", 1, "b\001c"},
+	    {"ab\0", 3, "c"}, {"ab\001c", 4, ""}};
+	enum { COUNT = sizeof(pairs) / sizeof(*pairs) };
+	static uint8_t keys[COUNT][RULES_LOCAL_KEY_MAX];
+	size_t len[COUNT];
+
+	for (size_t i = 0; i < COUNT; i++) {
+		caller.key = (const uint8_t *)pairs[i].key;
+		caller.key_len = pairs[i].key_len;
+		caller.listener = pairs[i].listener;
+		ck_assert_int_eq(
+		    local_key(B("{key}{listener}"), "", keys[i], &len[i]), 0);
+		for (size_t k = 0; k < i; k++)
+			ck_assert(len[i] != len[k] ||
+				  memcmp(keys[i], keys[k], len[i]) != 0);
+	}
+	ck_assert_uint_eq(len[0], sizeof(expected));
+	ck_assert_mem_eq(keys[0], expected, sizeof(expected));
+	/* By the values, not by how a bucket has them. */
+	caller = (struct rules_caller){1, 2, "c", (const uint8_t *)"ab", 2};
+	ck_assert_int_eq(
+	    local_key(B("{listener}") "," B("x{key}"), "", keys[1], &len[1]),
+	    0);
+	ck_assert_uint_eq(len[1], sizeof(expected));
+	ck_assert_mem_eq(keys[1], expected, sizeof(expected));
+}
+END_TEST
+
+START_TEST(test_local_key_bounds)
+{
+	uint8_t name[CONFIG_NAME_MAX + 1], room[RULES_LOCAL_KEY_MAX];
+	size_t len;
+
+	/* No key: it matters to those that use it only. */
+	ck_assert_int_eq(local_key(B("{key}"), "", room, &len), RLA_EINVAL);
+	ck_assert_int_eq(
+	    local_key(B("{uid}") "," B("{key}"), "", room, &len), RLA_EINVAL);
+	ck_assert_int_eq(local_key(B("{uid}"), "", room, &len), 0);
+	memset(name, 'n', CONFIG_NAME_MAX);
+	name[CONFIG_NAME_MAX] = '\0';
+	caller = (struct rules_caller){
+	    UINT32_MAX, UINT32_MAX, (const char *)name, name, CONFIG_NAME_MAX};
+	ck_assert_int_eq(
+	    local_key(B("{key}{uid}{gid}{listener}"), "", room, &len), 0);
+	ck_assert_uint_le(len, RULES_LOCAL_KEY_MAX);
+	ck_assert_uint_eq(len, 2 * 256 + 2 * 5);
+	caller.key_len++;
+	ck_assert_int_eq(local_key(B("{key}"), "", room, &len), RLA_EINVAL);
+}
+END_TEST
+
 START_TEST(test_retry_after)
 {
 	static const struct {
@@ -471,6 +623,9 @@ main(void)
 	tcase_add_test(tc, test_names);
 	tcase_add_test(tc, test_report_of_a_rule);
 	tcase_add_test(tc, test_report_of_a_rule_refused);
+	tcase_add_test(tc, test_local_key_varies);
+	tcase_add_test(tc, test_local_key_is_of_one_caller);
+	tcase_add_test(tc, test_local_key_bounds);
 	tcase_add_test(tc, test_retry_after);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
