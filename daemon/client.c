@@ -5,6 +5,7 @@
 #include "daemon/dispatch_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,20 @@ admit(struct port *p, struct conn *conn, int fd)
 	use_put(d, here);
 }
 
+/* Without a connection that could hear why. */
+static void
+say_refused(const struct port *p, int error)
+{
+	struct dispatch *d = p->dispatch;
+
+	d->counters.connections_refused++;
+	if (!errorrate_try(&d->lines, loop_now(), &d->unsaid))
+		return;
+	log_debug("accept", "listener=%s unsaid=%" PRIu64 " error=\"%s\"",
+	    p->is.name, d->unsaid, strerror(error));
+	d->unsaid = 0;
+}
+
 void
 client_accepted(void *arg, int fd)
 {
@@ -173,9 +188,7 @@ client_accepted(void *arg, int fd)
 
 	conn = conn_new(p->dispatch->pool, fd, &dispatch_hooks, p->dispatch);
 	if (conn == NULL) {
-		p->dispatch->counters.connections_refused++;
-		log_debug("accept", "listener=%s error=\"%s\"", p->is.name,
-		    strerror(errno));
+		say_refused(p, errno);
 		close(fd);
 		return;
 	}

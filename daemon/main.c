@@ -193,7 +193,8 @@ main(int argc, char **argv)
 		fprintf(stderr, "rl-agent: %s\n", err);
 		return EX_CONFIG;
 	}
-	agent_apply_log(config);
+	agent_apply_level(config);
+	agent_log_warnings(config);
 	if (options.test) {
 		printf("%s: ok\n", config->source);
 		config_unref(config);

@@ -3,14 +3,21 @@
 #include "daemon/reload.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/errorrate.h"
 #include "daemon/io/watch.h"
 #include "daemon/log.h"
 #include "daemon/message.h"
+
+/* Of lines in the log. */
+#define LINES_BURST 50
+#define LINES_MIN   INT64_C(1000000)
+#define LINES_MAX   INT64_C(60000000)
 
 struct reload {
 	struct agent *agent;
@@ -20,10 +27,39 @@ struct reload {
 	struct loop_timer *again; /* after a failure */
 	struct loop_task load;    /* many who ask in one turn cost one */
 	struct loop_task apply;
-	int64_t late_at;    /* while next is not NULL */
-	struct setup *next; /* loaded; NULL: nothing waits */
-	bool asked;         /* by somebody, since the last result */
+	int64_t late_at;        /* while next is not NULL */
+	struct setup *next;     /* loaded; NULL: nothing waits */
+	bool asked;             /* by somebody, since the last result */
+	struct errorrate lines; /* files may change as often as they like */
+	uint64_t unsaid;
 };
+
+static bool
+may_say(struct reload *r)
+{
+	return errorrate_try(&r->lines, loop_now(), &r->unsaid);
+}
+
+/* For a line that tells of it. */
+static uint64_t
+take_unsaid(struct reload *r)
+{
+	uint64_t unsaid = r->unsaid;
+
+	r->unsaid = 0;
+	return unsaid;
+}
+
+/* By errno. */
+static void
+tell_blind(struct reload *r)
+{
+	const char *why = strerror(errno);
+
+	if (may_say(r))
+		log_warning("watch", "error=\"%s\" unsaid=%" PRIu64, why,
+		    take_unsaid(r));
+}
 
 static void
 watch_all(struct reload *r, const struct config *config)
@@ -33,7 +69,7 @@ watch_all(struct reload *r, const struct config *config)
 			 config->file_count);
 
 	if (r->agent->loading.watching && !whole)
-		log_warning("watch", "error=\"%s\"", strerror(errno));
+		tell_blind(r);
 	r->agent->loading.watching = whole;
 }
 
@@ -53,7 +89,9 @@ tell_failure(struct reload *r, const char *err)
 	struct agent_loading *l = &r->agent->loading;
 
 	if (r->asked || strcmp(l->error, err) != 0) {
-		log_error("reload", "error=\"%s\"", err);
+		if (may_say(r))
+			log_error("reload", "error=\"%s\" unsaid=%" PRIu64, err,
+			    take_unsaid(r));
 		l->failures++;
 		message_format(l->error, sizeof(l->error), "%s", err);
 	}
@@ -103,12 +141,17 @@ succeeded(struct reload *r)
 	dispatch_reloaded(r->agent->dispatch, IPC_REASON_OK, text);
 }
 
-static void
-log_in_force(const struct setup *setup)
+/* Returns whether it was said. */
+static bool
+tell_in_force(struct reload *r, const struct setup *setup)
 {
-	log_info("reload", "generation=%llu config=\"%s\" ready=%s",
-	    (unsigned long long)setup->generation, setup->config->source,
-	    setup_ready(setup) ? "yes" : "no");
+	if (!may_say(r))
+		return false;
+	log_info("reload",
+	    "generation=%" PRIu64 " config=\"%s\" ready=%s unsaid=%" PRIu64,
+	    setup->generation, setup->config->source,
+	    setup_ready(setup) ? "yes" : "no", take_unsaid(r));
+	return true;
 }
 
 static void
@@ -134,8 +177,9 @@ apply(void *arg)
 		loop_timer_set(r->late, r->late_at);
 		return;
 	}
-	agent_apply_log(next->config);
-	log_in_force(next);
+	agent_apply_level(next->config);
+	if (tell_in_force(r, next))
+		agent_log_warnings(next->config);
 	succeeded(r);
 }
 
@@ -199,7 +243,7 @@ load(struct reload *r, bool anyway)
 	else if (r->next == NULL) {
 		/* What was wrong is put right by what is in force. */
 		if (a->loading.error[0] != '\0')
-			log_in_force(a->setup);
+			(void)tell_in_force(r, a->setup);
 		succeeded(r);
 	}
 	config_unref(config);
@@ -237,6 +281,7 @@ reload_new(struct agent *a)
 	if (r == NULL)
 		return NULL;
 	r->agent = a;
+	errorrate_init(&r->lines, LINES_BURST, LINES_MIN, LINES_MAX);
 	loop_task_init(&r->load, load_anyway, r);
 	loop_task_init(&r->apply, apply, r);
 	r->sighup = loop_signal_new(a->loop, SIGHUP, on_request, r);
@@ -253,7 +298,7 @@ reload_new(struct agent *a)
 		return r;
 	r->watch = watch_new(a->loop, on_change, r);
 	if (r->watch == NULL)
-		log_warning("watch", "error=\"%s\"", strerror(errno));
+		tell_blind(r);
 	a->loading.watching = r->watch != NULL;
 	on_change(r); /* what has changed since it was read at the start */
 	return r;

@@ -148,11 +148,18 @@ hear_late(struct tenant *t, struct tenant_op *op, bool again)
 
 /* An answer that came in on an old port asks for what is done already. */
 static void
-ask_rebind(struct tenant *t, bool current)
+steer(struct tenant *t, const struct arrival *a)
 {
-	t->counters.rebind_asked++;
-	if (current && !t->closing)
-		transport_rebind(t->transport);
+	const struct packet_head *head = &a->view->head;
+
+	if (!head->keep_port)
+		t->counters.rebind_asked++;
+	if (!a->current || t->closing)
+		return;
+	if (head->keep_port)
+		transport_kept(t->transport, head->key_id);
+	else
+		transport_rebind(t->transport, head->key_id);
 }
 
 /* A whole, authenticated answer of a member of the snapshot. */
@@ -163,8 +170,7 @@ take_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 	const uint64_t bit = (uint64_t)1 << server;
 	const bool again = (op->heard & bit) != 0;
 
-	if (!a->view->head.keep_port)
-		ask_rebind(t, a->current);
+	steer(t, a);
 	if (again)
 		t->counters.answers_duplicate++;
 	note_answer(t, op, server, a, again);

@@ -15,7 +15,8 @@
 #include "daemon/core/errorrate.h"
 
 #define FAMILIES  2
-#define BURST     3
+#define BURST     3  /* of attempts */
+#define WISHES    16 /* a server may have to ask for several until one fits */
 #define MIN_US    INT64_C(100000)
 #define MAX_US    INT64_C(30000000)
 #define PORTS_MAX (TRANSPORT_MAX_OLD + 1)
@@ -32,9 +33,14 @@ struct transport {
 	void *arg;
 	struct transport_port *ports[PORTS_MAX]; /* the oldest first */
 	uint32_t count;                          /* 1 or more */
-	bool granted; /* the pause before this attempt is over */
+	bool granted;  /* the pause before this attempt is over */
+	bool retrying; /* one for the same wish has failed */
 	enum transport_state state;
-	struct errorrate pace;
+	struct errorrate attempts; /* success: the port is open */
+	struct errorrate wishes;   /* success: see transport_kept() */
+	uint64_t asker;            /* the server that wished last */
+	int64_t opened;            /* when the current port was */
+	bool on_trial;             /* it has not satisfied the asker yet */
 	struct loop_timer *timer;
 	struct loop_task open;
 	struct loop_task close;
@@ -199,16 +205,31 @@ try_to_rebind(struct transport *t)
 	if (port == NULL) {
 		t->error = errno;
 		t->counters.rebind_failures++;
+		t->retrying = true;
 		t->state = TRANSPORT_REBIND_PENDING;
 		loop_defer(t->loop, &t->open);
 		return;
 	}
-	errorrate_success(&t->pace);
+	errorrate_success(&t->attempts);
 	t->error = 0;
+	t->opened = loop_now();
+	t->on_trial = true;
 	t->counters.rebinds++;
 	t->state = TRANSPORT_READY;
 	t->ports[t->count++] = port;
 	close_when_idle(t->ports[t->count - 2]);
+}
+
+/* How long the next attempt must wait; for a new wish, as that one, too. */
+static int64_t
+begin(struct transport *t, int64_t now)
+{
+	int64_t wait = errorrate_begin(&t->attempts, now), wish;
+
+	if (t->retrying)
+		return wait;
+	wish = errorrate_begin(&t->wishes, now);
+	return wish > wait ? wish : wait;
 }
 
 /* The task: an attempt now, or the timer set for it. */
@@ -222,7 +243,7 @@ open_next(void *arg)
 		return; /* close_old() comes back to it */
 	if (!t->granted) {
 		now = loop_now();
-		wait = errorrate_begin(&t->pace, now);
+		wait = begin(t, now);
 		t->granted = true;
 		if (wait > 0) {
 			loop_timer_set(t->timer, now + wait);
@@ -250,13 +271,32 @@ close_old(void *arg)
 		loop_defer(t->loop, &t->open);
 }
 
+/*
+ * A port that has lasted for the longest pause forgives the wishes before it:
+ * those of several servers at once have one success between them.
+ */
 void
-transport_rebind(struct transport *t)
+transport_rebind(struct transport *t, uint64_t server)
 {
 	if (t->state != TRANSPORT_READY)
 		return;
+	if (loop_now() - t->opened >= MAX_US)
+		errorrate_init(&t->wishes, WISHES, MIN_US, MAX_US);
+	t->asker = server;
+	t->on_trial = false;
+	t->retrying = false;
 	t->state = TRANSPORT_REBIND_PENDING;
 	loop_defer(t->loop, &t->open);
+}
+
+void
+transport_kept(struct transport *t, uint64_t server)
+{
+	if (!t->on_trial || server != t->asker ||
+	    loop_now() - t->opened < MIN_US)
+		return;
+	t->on_trial = false;
+	errorrate_success(&t->wishes);
 }
 
 void
@@ -279,7 +319,9 @@ transport_new(struct loop *loop, const struct transport_hooks *hooks, void *arg)
 	t->hooks = hooks;
 	t->arg = arg;
 	t->state = TRANSPORT_READY;
-	errorrate_init(&t->pace, BURST, MIN_US, MAX_US);
+	t->opened = loop_now();
+	errorrate_init(&t->attempts, BURST, MIN_US, MAX_US);
+	errorrate_init(&t->wishes, WISHES, MIN_US, MAX_US);
 	loop_task_init(&t->open, open_next, t);
 	loop_task_init(&t->close, close_old, t);
 	t->timer = loop_timer_new(loop, open_next, t);

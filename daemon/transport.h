@@ -66,12 +66,21 @@ struct transport_port *transport_hold(struct transport *t);
 void transport_release(struct transport_port *port); /* takes NULL */
 
 /*
- * Asks for another source port. It is opened at the end of this loop turn, and
- * used from then on. One at a time: asking again meanwhile changes nothing.
- * Failures are paced (ErrorRateControl: three at once, then 100 ms to 30 s) and
- * tried again until one succeeds. May be called from inside a hook.
+ * A server asks for another source port. It is opened at the end of this loop
+ * turn, and used from then on. One at a time: asking again meanwhile changes
+ * nothing. May be called from inside a hook.
+ *
+ * Paced by ErrorRateControl, as is "as soon as the safety condition permits":
+ * attempts that fail, three at once, then after 100 ms to 30 s, until one
+ * succeeds; and wishes, sixteen at once, then the same, lest a server that is
+ * never content has a port for each answer.
  */
-void transport_rebind(struct transport *t);
+void transport_rebind(struct transport *t, uint64_t server);
+/*
+ * An answer of that server came in on the current port and does not ask for
+ * another one. When it had, and the port is 100 ms old, its wish was a success.
+ */
+void transport_kept(struct transport *t, uint64_t server);
 
 /* What was asked for and is not done is forgotten: the current port stays. May
  * be called from inside a hook. */

@@ -72,7 +72,7 @@ static void
 ask_three_times(void)
 {
 	for (int i = 0; i < 3; i++)
-		transport_rebind(transport);
+		transport_rebind(transport, 7);
 	ck_assert_int_eq(transport_state(transport), TRANSPORT_REBIND_PENDING);
 	port_in_hook = local_port();
 }
@@ -215,7 +215,7 @@ START_TEST(too_many_old_ports_put_it_off)
 			rebind_now();
 	}
 	last = local_port();
-	transport_rebind(transport);
+	transport_rebind(transport, 7);
 	for (int i = 0; i < 10; i++)
 		loop_turn(loop);
 	ck_assert_int_eq(transport_state(transport), TRANSPORT_REBIND_PENDING);
@@ -273,13 +273,13 @@ START_TEST(a_failed_rebind_keeps_the_port)
 
 	allow_files(0);
 	begin = loop_now();
-	transport_rebind(transport);
+	transport_rebind(transport, 7);
 	/* Three attempts at once, the fourth after the pause. */
 	TURN_UNTIL(transport_counters(transport)->rebind_failures == 3);
 	ck_assert_int_eq(transport_rebind_error(transport), EMFILE);
 	ck_assert_int_eq(transport_state(transport), TRANSPORT_REBIND_PENDING);
 	ck_assert_uint_eq(local_port(), first);
-	transport_rebind(transport); /* changes nothing */
+	transport_rebind(transport, 7); /* changes nothing */
 	say();
 	ck_assert_uint_eq(peer_hears(), first);
 	peer_tells(first, "here");
@@ -311,7 +311,7 @@ START_TEST(both_families_or_none)
 		return;
 	}
 	allow_files(1);
-	transport_rebind(transport);
+	transport_rebind(transport, 7);
 	TURN_UNTIL(transport_counters(transport)->rebind_failures == 3);
 	ck_assert_uint_eq(sockets, 2 + 3 * 2);
 	ck_assert_uint_eq(local_port(), first);
@@ -323,11 +323,11 @@ END_TEST
 /* After a success the pause shrinks and the burst comes back. */
 START_TEST(success_is_told_to_the_pace)
 {
-	for (unsigned int i = 0; i < 10; i++) {
+	for (unsigned int i = 0; i < 6; i++) {
 		int64_t begin = loop_now();
 
 		socket_error = EMFILE;
-		transport_rebind(transport);
+		transport_rebind(transport, 7);
 		TURN_UNTIL(
 		    transport_counters(transport)->rebind_failures == i + 1);
 		socket_error = 0;
@@ -341,7 +341,35 @@ START_TEST(success_is_told_to_the_pace)
 		rebind_now();
 		rebind_now();
 	}
-	ck_assert_uint_eq(transport_counters(transport)->rebinds, 10 + 16);
+	ck_assert_uint_eq(transport_counters(transport)->rebinds, 6 + 8);
+}
+END_TEST
+
+/* The same with all its pauses in virtual time: tests/world/port-change-*. */
+START_TEST(a_server_that_is_never_content_waits)
+{
+	int64_t begin;
+
+	for (int i = 0; i < 16; i++)
+		rebind_now();
+	begin = loop_now();
+	transport_kept(transport, 7); /* too early to tell */
+	rebind_now();
+	ck_assert_int_ge(loop_now() - begin, 100000);
+	begin = loop_now();
+	TURN_UNTIL(loop_now() >= begin + 100000);
+	transport_kept(transport, 8);
+	begin = loop_now();
+	rebind_now();
+	ck_assert_int_ge(loop_now() - begin, 200000);
+	begin = loop_now();
+	TURN_UNTIL(loop_now() >= begin + 100000);
+	transport_kept(transport, 7);
+	transport_rebind(transport, 7);
+	loop_turn(loop);
+	ck_assert_int_eq(transport_state(transport), TRANSPORT_READY);
+	ck_assert_uint_eq(transport_counters(transport)->rebinds, 19);
+	ck_assert_uint_eq(transport_counters(transport)->rebind_failures, 0);
 }
 END_TEST
 
@@ -349,7 +377,7 @@ END_TEST
 static void
 rebind_pending(struct transport *t)
 {
-	transport_rebind(t);
+	transport_rebind(t, 7);
 	if (socket_error != 0)
 		TURN_UNTIL(transport_counters(t)->rebind_failures == 4);
 	ck_assert_int_eq(transport_state(t), TRANSPORT_REBIND_PENDING);
@@ -378,7 +406,7 @@ START_TEST(staying_forgets_a_rebind)
 	transport_stay(transport);
 	ck_assert_int_eq(transport_state(transport), TRANSPORT_READY);
 	if (_i == 1) { /* the pause is not over for that */
-		transport_rebind(transport);
+		transport_rebind(transport, 7);
 		loop_turn(loop);
 		ck_assert_uint_eq(
 		    transport_counters(transport)->rebind_failures, 4);
@@ -492,7 +520,7 @@ send_again(void)
 	ck_assert_int_eq(seen.error, ECANCELED);
 	transport_release(held_in_hook);
 	held_in_hook = NULL;
-	transport_rebind(transport);
+	transport_rebind(transport, 7);
 	if (transport_send(
 		transport, &peer_at, "!", 1, loop_now() + FAR, token) == 0)
 		again++;
@@ -529,12 +557,12 @@ START_TEST(freeing_ends_what_is_pending)
 
 	rebind_now();
 	transport_release(held); /* a task */
-	transport_rebind(transport);
+	transport_rebind(transport, 7);
 	transport_free(transport);
 	loop_turn(loop);
 	transport = transport_new(loop, &transport_hooks, &seen);
 	socket_error = EMFILE;
-	transport_rebind(transport);
+	transport_rebind(transport, 7);
 	TURN_UNTIL(transport_counters(transport)->rebind_failures == 3);
 	transport_free(transport); /* a timer */
 	transport = NULL;
@@ -564,6 +592,7 @@ main(void)
 	tcase_add_test(tc, a_failed_rebind_keeps_the_port);
 	tcase_add_test(tc, both_families_or_none);
 	tcase_add_test(tc, success_is_told_to_the_pace);
+	tcase_add_test(tc, a_server_that_is_never_content_waits);
 	tcase_add_loop_test(tc, staying_forgets_a_rebind, 0, 3);
 	tcase_add_test(tc, idle_with_nothing_held_and_nothing_queued);
 	tcase_add_test(tc, icmp_is_told);

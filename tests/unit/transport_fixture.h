@@ -251,7 +251,7 @@ rebind_now(void)
 {
 	uint64_t before = transport_counters(transport)->rebinds;
 
-	transport_rebind(transport);
+	transport_rebind(transport, 7);
 	TURN_UNTIL(transport_counters(transport)->rebinds > before);
 }
 

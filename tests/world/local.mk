@@ -40,6 +40,7 @@ world_scripts = \
 	tests/world/late-nothing-is-owed.wrl \
 	tests/world/log-paced.wrl \
 	tests/world/log-silence.wrl \
+	tests/world/log-suspect.wrl \
 	tests/world/members-change-addresses.wrl \
 	tests/world/members-change.wrl \
 	tests/world/order-cancelled-is-deaf.wrl \
@@ -55,8 +56,10 @@ world_scripts = \
 	tests/world/port-change-invalid.wrl \
 	tests/world/port-change-late-server.wrl \
 	tests/world/port-change-many.wrl \
+	tests/world/port-change-never-content.wrl \
 	tests/world/port-change-once.wrl \
 	tests/world/port-change-one-family-fails.wrl \
+	tests/world/port-change-other-server.wrl \
 	tests/world/port-change.wrl \
 	tests/world/receive-batch-before-deadline.wrl \
 	tests/world/receive-duplicate.wrl \
@@ -123,14 +126,14 @@ world_scripts = \
 	tests/world/wire-stall.wrl \
 	tests/world/wire-strict-source.wrl
 
+world_tests = tests/world/scripts tests/world/scripts-broken
+
 EXTRA_PROGRAMS += tests/world/world
-EXTRA_DIST += $(world_scripts) \
+EXTRA_DIST += $(world_scripts) $(world_tests) \
 	tests/world/README \
-	tests/world/broken \
-	tests/world/scripts \
-	tests/world/scripts-broken
+	tests/world/broken
 
 if TESTS_ENABLED
 check_PROGRAMS += tests/world/world
-TESTS += tests/world/scripts tests/world/scripts-broken
+TESTS += $(world_tests)
 endif
