@@ -4,6 +4,7 @@
  */
 #include "daemon/agent.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "daemon/log.h"
 #include "daemon/status.h"
+#include "daemon/status_limiters.h"
 #include "daemon/status_rules.h"
 #include "proto/err.h"
 
@@ -19,10 +21,16 @@
 #define DRAIN_POLL_US  5000
 /* How often a retired setup is looked at. */
 #define REAP_POLL_US 100000
-/* A long document of rules is kept for so long: 4096 rules are 1.4 MB, and
- * take some 70 ms. */
-#define RULES_LONG    65536
-#define RULES_KEPT_US 100000
+/* Of lines that tell whether it is ready. */
+#define READY_BURST  5
+#define READY_MIN_US INT64_C(1000000)
+#define READY_MAX_US INT64_C(60000000)
+/* A long document is kept for so long, or so many times as long as it took:
+ * 4096 rules are 1.5 MB and take some 60 ms, 4096 limiters, error controls and
+ * local limiters 3 MB and some 120 ms. */
+#define DOCUMENT_LONG       65536
+#define DOCUMENT_KEPT_US    100000
+#define DOCUMENT_KEPT_TIMES 4
 
 static enum log_level
 level_of(enum config_level level)
@@ -41,13 +49,43 @@ level_of(enum config_level level)
 }
 
 void
-agent_apply_log(const struct config *config)
+agent_apply_level(const struct config *config)
 {
-	size_t i;
-
 	log_set_level(level_of(config->level));
-	for (i = 0; i < config->warning_count; i++)
+}
+
+void
+agent_log_warnings(const struct config *config)
+{
+	for (size_t i = 0; i < config->warning_count; i++)
 		log_warning("config", "%s", config->warnings[i]);
+}
+
+/* It has changed. A line that is held back is written later, if it is another
+ * one than the last then. */
+static void
+say_ready(struct agent *a)
+{
+	if (!errorrate_try(&a->ready_lines, loop_now(), &a->ready_unsaid)) {
+		loop_timer_set(a->ready_timer, a->ready_lines.free_at);
+		return;
+	}
+	log_info("ready", "ready=%s unsaid=%" PRIu64, a->ready ? "yes" : "no",
+	    a->ready_unsaid);
+	a->ready_unsaid = 0;
+	a->ready_told = a->ready;
+	loop_timer_stop(a->ready_timer);
+}
+
+static void
+say_ready_late(void *arg)
+{
+	struct agent *a = arg;
+
+	if (a->ready == a->ready_told)
+		return;
+	a->ready_unsaid--; /* this one */
+	say_ready(a);
 }
 
 static void
@@ -56,9 +94,10 @@ ready_changed(void *arg)
 	struct agent *a = arg;
 	bool ready = a->dispatch != NULL && dispatch_is_ready(a->dispatch);
 
-	if (ready != a->ready)
-		log_info("ready", "ready=%s", ready ? "yes" : "no");
-	a->ready = ready;
+	if (ready != a->ready) {
+		a->ready = ready;
+		say_ready(a);
+	}
 	if (a->on_ready != NULL)
 		a->on_ready(a->reload_arg);
 	if (!ready)
@@ -67,46 +106,70 @@ ready_changed(void *arg)
 	dispatch_ready(a->dispatch);
 }
 
-static char *
-take_text(struct agent_rules *r)
-{
-	char *text = r->text;
+typedef char *document_fn(
+    const struct setup *setup, const struct config_listener *by, int64_t now);
 
-	r->text = NULL;
-	return text;
+static char *
+make_rules(
+    const struct setup *setup, const struct config_listener *by, int64_t now)
+{
+	(void)now;
+	return status_rules(setup, by);
 }
 
 static char *
-rules_document(struct agent *a, const struct config_listener *by)
+take_text(struct agent_kept *k)
 {
-	struct agent_rules *r = &a->rules;
-	const int64_t now = loop_now();
+	char *text = k->text;
 
-	if (r->text == NULL || r->generation != a->setup->generation ||
-	    r->by != by || now - r->at >= RULES_KEPT_US) {
-		free(r->text);
-		*r = (struct agent_rules){.text = status_rules(a->setup, by),
-		    .generation = a->setup->generation,
-		    .by = by,
-		    .at = now};
+	k->text = NULL;
+	return text;
+}
+
+/*
+ * As it was made for the same listener just now, or made anew. A long one takes
+ * its time, in which nobody else is served: it is kept for several times as
+ * long, from when it is there, so that who asks in a loop cannot fill the day
+ * of this agent with it.
+ */
+static char *
+kept_document(struct agent *a, struct agent_kept *k, document_fn *make,
+    const struct config_listener *by)
+{
+	const int64_t began = loop_now();
+	int64_t kept;
+
+	if (k->text == NULL || k->generation != a->setup->generation ||
+	    k->by != by || began >= k->until) {
+		free(k->text);
+		k->text = make(a->setup, by, began);
+		k->generation = a->setup->generation;
+		k->by = by;
+		k->until = loop_now();
+		kept = (k->until - began) * DOCUMENT_KEPT_TIMES;
+		k->until += kept > DOCUMENT_KEPT_US ? kept : DOCUMENT_KEPT_US;
 	}
-	if (r->text == NULL || strlen(r->text) > RULES_LONG)
-		return r->text != NULL ? strdup(r->text) : NULL;
-	return take_text(r);
+	if (k->text == NULL || strlen(k->text) > DOCUMENT_LONG)
+		return k->text != NULL ? strdup(k->text) : NULL;
+	return take_text(k);
 }
 
 static char *
 document(void *arg, uint16_t type, const struct config_listener *by)
 {
+	struct agent *a = arg;
+
 	switch (type) {
 	case IPC_RULES:
-		return rules_document(arg, by);
+		return kept_document(a, &a->rules, make_rules, by);
+	case IPC_LIMITERS:
+		return kept_document(a, &a->limiters, status_limiters, by);
 	case IPC_SERVERS:
-		return status_servers(arg);
+		return status_servers(a);
 	case IPC_POLICY:
-		return status_policy(arg);
+		return status_policy(a);
 	default: /* IPC_STATUS: dispatch knows no other document */
-		return status_document(arg);
+		return status_document(a);
 	}
 }
 
@@ -302,8 +365,10 @@ open_loop(struct agent *a)
 	a->drain_timer = loop_timer_new(a->loop, drain_check, a);
 	a->open_timer = loop_timer_new(a->loop, open_anyway, a);
 	a->reap_timer = loop_timer_new(a->loop, reap, a);
+	a->ready_timer = loop_timer_new(a->loop, say_ready_late, a);
 	if (a->sigterm == NULL || a->sigint == NULL || a->drain_timer == NULL ||
-	    a->open_timer == NULL || a->reap_timer == NULL)
+	    a->open_timer == NULL || a->reap_timer == NULL ||
+	    a->ready_timer == NULL)
 		return -1;
 	return 0;
 }
@@ -327,6 +392,8 @@ agent_new(struct config *config, char err[AGENT_ERR_MAX])
 	snprintf(err, AGENT_ERR_MAX, "out of memory or randomness");
 	if (a == NULL)
 		return NULL;
+	errorrate_init(
+	    &a->ready_lines, READY_BURST, READY_MIN_US, READY_MAX_US);
 	a->started = loop_now();
 	a->loading.at = a->started;
 	if (open_all(a, config, err) != 0) {
@@ -350,7 +417,9 @@ agent_free(struct agent *a)
 		setup_free(s);
 	}
 	setup_free(a->setup);
+	free(a->limiters.text);
 	free(a->rules.text);
+	loop_timer_free(a->ready_timer);
 	loop_timer_free(a->reap_timer);
 	loop_timer_free(a->drain_timer);
 	loop_timer_free(a->open_timer);

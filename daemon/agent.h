@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/config.h"
+#include "daemon/core/errorrate.h"
 #include "daemon/dispatch.h"
 #include "daemon/io/loop.h"
 #include "daemon/setup.h"
@@ -25,12 +26,12 @@ struct agent_loading {
 	bool watching;
 };
 
-/* A long RULES document; those who ask soon after get the same one. */
-struct agent_rules {
+/* A long document; those who ask soon after get the same one. */
+struct agent_kept {
 	char *text; /* NULL: none */
 	uint64_t generation;
 	const struct config_listener *by;
-	int64_t at;
+	int64_t until; /* it is kept */
 };
 
 struct agent {
@@ -46,7 +47,8 @@ struct agent {
 	struct loop_timer *reap_timer;
 	struct loop_task leave; /* after answers are out */
 	struct agent_loading loading;
-	struct agent_rules rules;
+	struct agent_kept rules;
+	struct agent_kept limiters;
 	loop_fn *on_reload; /* a RELOAD came; NULL: nobody takes it */
 	loop_fn *on_ready;  /* a tenant became ready, or stopped to be */
 	void *reload_arg;
@@ -56,7 +58,11 @@ struct agent {
 	bool draining;
 	bool ending; /* quit: nothing is opened any more */
 	bool failed; /* the loop was left for an error */
-	bool ready;  /* as last logged */
+	bool ready;
+	struct errorrate ready_lines; /* DNS decides how often it changes */
+	uint64_t ready_unsaid;
+	struct loop_timer *ready_timer; /* for one that was held back */
+	bool ready_told;
 };
 
 /*
@@ -82,8 +88,9 @@ void agent_drain(struct agent *agent);
 /* Operations in flight become Cancelled; ends at once. */
 void agent_quit(struct agent *agent);
 
-/* Its level holds from now on, and its warnings are logged. */
-void agent_apply_log(const struct config *config);
+/* Its level of the log holds from now on. */
+void agent_apply_level(const struct config *config);
+void agent_log_warnings(const struct config *config);
 
 /* The next setup, made for this configuration beside the one in force; the
  * caller's until agent_follow() takes it. NULL with err set. */

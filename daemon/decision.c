@@ -1,7 +1,10 @@
 /* See decision.h; every decision that leaves the agent was made here. */
 #include "daemon/decision.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "daemon/message.h"
 
 /* The arrays are large, and their counts say how much of them means much. */
 static void
@@ -57,6 +60,24 @@ decision_failed(struct ipc_decision *d, enum ipc_reason reason,
 	d->source = IPC_SOURCE_POLICY;
 	d->reason = (uint8_t)reason;
 	d->text = ipc_text(text);
+}
+
+void
+decision_local(struct ipc_decision *d, bool granted, int64_t wait_us,
+    char room[DECISION_TEXT_MAX])
+{
+	const int64_t wait_ms = (wait_us + 999) / 1000;
+
+	assert(decision_policy_applies((enum ipc_reason)d->reason));
+	d->permit = granted;
+	d->source = IPC_SOURCE_LOCAL;
+	if (!granted)
+		d->retry_after_ms =
+		    wait_ms < UINT32_MAX ? (uint32_t)wait_ms : UINT32_MAX;
+	message_format(room, DECISION_TEXT_MAX, "%.*s; the local limiter %s",
+	    (int)d->text.len, (const char *)d->text.bytes,
+	    granted ? "permits" : "refuses");
+	d->text = ipc_text(room);
 }
 
 void

@@ -13,6 +13,8 @@
 #include "daemon/tenant.h"
 #include "proto/ipc.h"
 
+#define DECISION_TEXT_MAX (IPC_MAX_TEXT + 1)
+
 /* Does on_failure decide permit for this reason? */
 bool decision_policy_applies(enum ipc_reason reason);
 
@@ -21,6 +23,11 @@ void decision_empty(struct ipc_decision *d);
 /* reason is one of those of a failed check; text is borrowed. */
 void decision_failed(struct ipc_decision *d, enum ipc_reason reason,
     enum config_failure policy, const char *text);
+/* What decision_failed() made for a reason that the policy covers: a local
+ * limiter decides instead. wait_us: until it would permit; 0: nobody knows.
+ * The text is borrowed from room. */
+void decision_local(struct ipc_decision *d, bool granted, int64_t wait_us,
+    char room[DECISION_TEXT_MAX]);
 void decision_cancelled(struct ipc_decision *d);
 /*
  * The rule only watches (mode shadow): what a server or the failure policy

@@ -6,6 +6,7 @@
 #include "daemon/dispatch_private.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,9 +40,15 @@ void
 dispatch_bad_frame(
     struct client *c, uint64_t id, enum ipc_error_code code, const char *text)
 {
-	c->dispatch->counters.frames_bad++;
-	log_debug("frame", "listener=%s client=\"%s\" error=\"%s\"",
-	    c->port->is.name, c->name, text);
+	struct dispatch *d = c->dispatch;
+
+	d->counters.frames_bad++;
+	if (errorrate_try(&d->lines, loop_now(), &d->unsaid)) {
+		log_debug("frame",
+		    "listener=%s client=\"%s\" unsaid=%" PRIu64 " error=\"%s\"",
+		    c->port->is.name, c->name, d->unsaid, text);
+		d->unsaid = 0;
+	}
 	conn_error(c->conn, id, code, text);
 }
 
@@ -275,9 +282,15 @@ static const struct {
     {IPC_POLICY, handle_document},
     {IPC_RULES, handle_document},
     {IPC_EXPLAIN, handle_explain},
+    {IPC_LIMITERS, handle_document},
+    {IPC_ACQUIRE, dispatch_acquire},
+    {IPC_TRY_ACQUIRE, dispatch_try_acquire},
+    {IPC_ERROR_BEGIN, dispatch_error_begin},
+    {IPC_ERROR_SUCCESS, dispatch_error_success},
     {IPC_QUIT, handle_control},
     {IPC_RELOAD, handle_control},
     {IPC_DRAIN, handle_control},
+    {IPC_SET_RATE, dispatch_set_rate},
 };
 
 static handler *

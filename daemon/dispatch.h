@@ -24,8 +24,8 @@ struct dispatch_env {
 	struct loop *loop;
 	struct random_pool *random;
 	struct setup *setup; /* in force */
-	/* What STATUS, SERVERS, POLICY or RULES asks for: malloc()ed JSON, or
-	 * NULL. by: the listener, NULL for the control socket. */
+	/* What STATUS, SERVERS, POLICY, RULES, LIMITERS ask for: malloc()ed
+	 * JSON, or NULL. by: the listener, NULL for the control socket. */
 	char *(*document)(
 	    void *arg, uint16_t type, const struct config_listener *by);
 	/* The same for EXPLAIN. */

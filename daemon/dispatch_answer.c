@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/decision.h"
 #include "daemon/message.h"
 
 /* proto/IPC.md, 4.6: a resource of a detail is longer than a guard. */
@@ -77,7 +76,8 @@ count_source(struct agent_counters *n, enum ipc_source source)
 		n->source_shadow++;
 		return;
 	case IPC_SOURCE_LOCAL:
-		return; /* nothing decides so yet */
+		n->source_local++;
+		return;
 	}
 }
 
@@ -111,6 +111,7 @@ count_rule(struct rule_counters *n, const struct ipc_decision *d)
 	n->checks++;
 	n->permitted += d->permit;
 	n->would_deny += d->source == IPC_SOURCE_SHADOW;
+	n->local += d->source == IPC_SOURCE_LOCAL;
 	switch ((enum ipc_outcome)d->outcome) {
 	case IPC_ALLOWED:
 		n->allowed++;
@@ -170,6 +171,17 @@ dispatch_caller(const struct client *c, const uint8_t *key, size_t key_len)
 	};
 }
 
+/* Who asked for a rule, as it was then. */
+static struct rules_caller
+caller_of(const struct request *r)
+{
+	struct rules_caller caller = dispatch_caller(r->client,
+	    (r->options & IPC_OPT_KEY) != 0 ? r->kept : NULL, r->kept_len);
+
+	caller.listener = r->listener;
+	return caller;
+}
+
 /*
  * The names of a request that was built once already, from what was kept of
  * it; NULL cannot be, but for a bug. Its scratch is not that of a check being
@@ -184,10 +196,7 @@ names_of(struct request *r)
 	int err;
 
 	if (r->rule != NULL) {
-		caller = dispatch_caller(r->client,
-		    (r->options & IPC_OPT_KEY) != 0 ? r->kept : NULL,
-		    r->kept_len);
-		caller.listener = r->listener;
+		caller = caller_of(r);
 		err = rules_names(
 		    r->setup->rules, r->rule, &caller, r->tokens, &d->names);
 	} else {
@@ -211,20 +220,36 @@ decide_selected(struct request *r, const struct tenant_result *res)
 	decision_selected(&r->client->dispatch->decision, res, names, detail);
 }
 
-static enum config_failure
-policy_of(const struct request *r)
+void
+dispatch_fail(struct dispatch *d, const struct failing *f,
+    enum ipc_reason reason, const char *text)
 {
-	return r->rule != NULL ? r->rule->on_failure : r->tenant->on_failure;
+	const bool covered = decision_policy_applies(reason);
+
+	if (f->resent && reason != IPC_REASON_TIMEOUT && covered)
+		reason = IPC_REASON_INTERRUPTED;
+	decision_failed(&d->decision, reason, f->policy, text);
+	if (f->policy == FAILURE_LOCAL && covered)
+		dispatch_local_decide(d, f);
 }
 
-void
-dispatch_fail(struct dispatch *d, enum ipc_reason reason,
-    enum config_failure policy, const char *text, bool resent)
+/* A request in flight fails. */
+static void
+fail(struct request *r, enum ipc_reason reason, const char *text)
 {
-	if (resent && reason != IPC_REASON_TIMEOUT &&
-	    decision_policy_applies(reason))
-		reason = IPC_REASON_INTERRUPTED;
-	decision_failed(&d->decision, reason, policy, text);
+	struct failing f = {
+	    .policy = r->tenant->on_failure,
+	    .resent = r->resent,
+	    .setup = r->setup,
+	    .rule = r->rule,
+	    .tokens = r->tokens,
+	};
+
+	if (r->rule != NULL) {
+		f.policy = r->rule->on_failure;
+		f.caller = caller_of(r);
+	}
+	dispatch_fail(r->client->dispatch, &f, reason, text);
 }
 
 /* The end of an operation, for whatever reason. */
@@ -249,20 +274,18 @@ dispatch_done(void *arg, const struct tenant_result *res)
 		    tenant_heard(tenant)
 			? ""
 			: ", none ever has: a wrong key, or the clock");
-		dispatch_fail(
-		    d, IPC_REASON_TIMEOUT, policy_of(r), text, r->resent);
+		fail(r, IPC_REASON_TIMEOUT, text);
 		break;
 	case POLICY_NO_SERVER:
 		why = discovery_error(tenant_discovery(tenant));
 		message_format(text, sizeof(text),
 		    "no server is known (see rlctl servers): %s",
 		    *why != '\0' ? why : "discovery is not finished");
-		dispatch_fail(
-		    d, IPC_REASON_DISCOVERY, policy_of(r), text, r->resent);
+		fail(r, IPC_REASON_DISCOVERY, text);
 		break;
 	case POLICY_NOT_SENT:
-		dispatch_fail(d, IPC_REASON_TRANSPORT, policy_of(r),
-		    "no server could be sent to; see rlctl servers", r->resent);
+		fail(r, IPC_REASON_TRANSPORT,
+		    "no server could be sent to; see rlctl servers");
 		break;
 	case POLICY_STOPPED:
 		decision_cancelled(&d->decision);

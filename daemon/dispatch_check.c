@@ -7,23 +7,40 @@
 
 #include <string.h>
 
-#include "daemon/decision.h"
 #include "daemon/message.h"
 #include "proto/err.h"
 
 static const char control_text[] = "the control socket takes no checks";
 
+/* Who asks for a rule. */
+static struct rules_caller
+caller_of(const struct asking *a)
+{
+	const bool has_key = (a->base->options & IPC_OPT_KEY) != 0;
+
+	return dispatch_caller(
+	    a->client, has_key ? a->kept.bytes : NULL, a->kept.len);
+}
+
 static void
 fail(const struct asking *a, enum ipc_reason reason, const char *text)
 {
-	enum config_failure policy = FAILURE_CLOSED;
+	struct dispatch *d = a->client->dispatch;
+	struct failing f = {
+	    .policy = FAILURE_CLOSED,
+	    .resent = dispatch_is_resend(a),
+	    .setup = d->env.setup,
+	    .rule = a->rule,
+	    .tokens = a->base->tokens,
+	};
 
-	if (a->rule != NULL)
-		policy = a->rule->on_failure;
-	else if (a->tenant != NULL)
-		policy = a->tenant->on_failure;
-	dispatch_fail(
-	    a->client->dispatch, reason, policy, text, dispatch_is_resend(a));
+	if (a->rule != NULL) {
+		f.policy = a->rule->on_failure;
+		f.caller = caller_of(a);
+	} else if (a->tenant != NULL) {
+		f.policy = a->tenant->on_failure;
+	}
+	dispatch_fail(d, &f, reason, text);
 	dispatch_answer(a->client, a->id, a->rule, a->arrived);
 }
 
@@ -194,15 +211,15 @@ dispatch_check_rule(struct client *c, uint64_t id, const struct ipc_check *m)
 		    "operation_id: must be a UUIDv4");
 		return;
 	}
-	caller = dispatch_caller(c,
-	    (m->base.options & IPC_OPT_KEY) != 0 ? m->key.bytes : NULL,
-	    m->key.len);
+	caller = caller_of(&a);
 	err = rules_build(d->env.setup->rules, a.rule, &caller, m->base.tokens,
 	    &d->asked, text);
-	if (err != 0)
+	if (err != 0) {
 		fail(&a, reason_of(err), text);
-	else
-		start(&a);
+		return;
+	}
+	dispatch_local_warm(d->env.setup, a.rule, &caller);
+	start(&a);
 }
 
 const struct config_tenant *

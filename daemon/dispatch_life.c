@@ -11,6 +11,11 @@
 #include "daemon/log.h"
 #include "daemon/message.h"
 
+/* Of lines in the log that clients cause. */
+#define LINES_BURST  10
+#define LINES_MIN_US INT64_C(1000000)
+#define LINES_MAX_US INT64_C(60000000)
+
 static void
 waiter_free(struct waiter *wt)
 {
@@ -220,6 +225,7 @@ dispatch_new(const struct dispatch_env *env, char err[DISPATCH_ERR_MAX])
 	if (d == NULL)
 		return NULL;
 	d->env = *env;
+	errorrate_init(&d->lines, LINES_BURST, LINES_MIN_US, LINES_MAX_US);
 	if (open_tables(d) != 0 || dispatch_ports_open(d, err) != 0) {
 		dispatch_free(d);
 		return NULL;

@@ -2,16 +2,18 @@
  * What the files of the dispatch module share: dispatch.c (frames and their
  * messages), dispatch_check.c (checks), dispatch_request.c (the table of those
  * in flight), dispatch_answer.c (their decisions), dispatch_report.c
- * (reports), dispatch_life.c (opening, waiting, ending), dispatch_port.c
- * (listening sockets) and client.c (connections and their caps). Nobody else
- * includes this.
+ * (reports), dispatch_limit.c (limiters of the host), dispatch_life.c (opening,
+ * waiting, ending), dispatch_port.c (listening sockets) and client.c
+ * (connections and their caps). Nobody else includes this.
  */
 #ifndef DAEMON_DISPATCH_PRIVATE_H
 #define DAEMON_DISPATCH_PRIVATE_H
 
+#include "daemon/core/errorrate.h"
 #include "daemon/core/pace.h"
 #include "daemon/core/slab.h"
 #include "daemon/core/table.h"
+#include "daemon/decision.h"
 #include "daemon/dispatch.h"
 #include "daemon/io/conn.h"
 #include "daemon/io/listener.h"
@@ -109,6 +111,17 @@ struct asking {
 	int64_t start; /* earlier than that when it was sent before */
 };
 
+/* What permit depends on when a check fails. */
+struct failing {
+	enum config_failure policy;
+	bool resent;
+	/* With FAILURE_LOCAL: whom its limiter is asked for. */
+	const struct setup *setup;
+	const struct config_rule *rule;
+	struct rules_caller caller;
+	uint32_t tokens;
+};
+
 /* A WAIT, RELOAD or DRAIN that is not answered yet. */
 struct waiter {
 	struct client *client;
@@ -138,12 +151,15 @@ struct dispatch {
 	struct client *clients;
 	struct asker askers[2]; /* the last one, the last other than that */
 	struct agent_counters counters;
+	struct errorrate lines; /* clients decide how often they are bad */
+	uint64_t unsaid;
 	/* Scratch, too large for the stack of a callback. */
 	struct ipc_check_adhoc adhoc; /* being started */
 	struct rules_request asked;
 	struct ipc_check_adhoc kept; /* being completed */
 	struct rules_request names;
 	struct ipc_decision decision;
+	char local_text[DECISION_TEXT_MAX]; /* of it */
 };
 
 /* dispatch_port.c */
@@ -192,6 +208,25 @@ void dispatch_report_adhoc(
 
 void dispatch_report_rule(
     struct client *c, const struct ipc_head *head, struct reader *r);
+
+/* dispatch_limit.c */
+void dispatch_acquire(
+    struct client *c, const struct ipc_head *head, struct reader *r);
+void dispatch_try_acquire(
+    struct client *c, const struct ipc_head *head, struct reader *r);
+void dispatch_error_begin(
+    struct client *c, const struct ipc_head *head, struct reader *r);
+void dispatch_error_success(
+    struct client *c, const struct ipc_head *head, struct reader *r);
+void dispatch_set_rate(
+    struct client *c, const struct ipc_head *head, struct reader *r);
+/* A check of a rule begins, which was built for this caller: its local
+ * limiter, if it has one, is there when it is needed. */
+void dispatch_local_warm(const struct setup *setup,
+    const struct config_rule *rule, const struct rules_caller *caller);
+/* What is in d->decision failed under FAILURE_LOCAL, for a reason that the
+ * policy covers. */
+void dispatch_local_decide(struct dispatch *d, const struct failing *f);
 
 /* dispatch_life.c */
 /* RELOAD or DRAIN, which are authorised: answered later. False when it was
@@ -257,8 +292,8 @@ void dispatch_close_unread(struct client *c);
  * Fails what is in d->decision. What was sent before may have consumed then,
  * whatever keeps it from being answered now: Failed(interrupted) says so.
  */
-void dispatch_fail(struct dispatch *d, enum ipc_reason reason,
-    enum config_failure policy, const char *text, bool resent);
+void dispatch_fail(struct dispatch *d, const struct failing *f,
+    enum ipc_reason reason, const char *text);
 /* The end of a request's operation: a tenant_done_fn. */
 void dispatch_done(void *arg, const struct tenant_result *res);
 /* What is known of the caller; key NULL: none was given. */

@@ -16,7 +16,10 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/peer.c daemon/core/peer.h \
 	daemon/core/policy.c daemon/core/policy.h \
 	daemon/core/policy_op.c \
+	daemon/core/ratelimiter.c daemon/core/ratelimiter.h \
+	daemon/core/registry.c daemon/core/registry.h \
 	daemon/core/schedule.c daemon/core/schedule.h \
+	daemon/core/siphash.c daemon/core/siphash.h \
 	daemon/core/slab.c daemon/core/slab.h \
 	daemon/core/suspect.c daemon/core/suspect.h \
 	daemon/core/table.c daemon/core/table.h
@@ -55,6 +58,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/config_equal.c \
 	daemon/config_hash.c daemon/config_hash.h \
 	daemon/config_key.c daemon/config_key.h \
+	daemon/config_limiter.c \
 	daemon/config_listener.c \
 	daemon/config_network.c \
 	daemon/config_parse.c daemon/config_parse.h \
@@ -79,10 +83,15 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/dispatch_answer.c \
 	daemon/dispatch_check.c \
 	daemon/dispatch_life.c \
+	daemon/dispatch_limit.c \
 	daemon/dispatch_port.c \
 	daemon/dispatch_private.h \
 	daemon/dispatch_report.c \
 	daemon/dispatch_request.c \
+	daemon/limiters.c daemon/limiters.h \
+	daemon/limiters_error.c \
+	daemon/limiters_private.h \
+	daemon/limiters_rate.c \
 	daemon/log.c daemon/log.h \
 	daemon/message.c daemon/message.h \
 	daemon/reload.c daemon/reload.h \
@@ -93,6 +102,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/setup.c daemon/setup.h \
 	daemon/status.c daemon/status.h \
 	daemon/status_json.c daemon/status_json.h \
+	daemon/status_limiters.c daemon/status_limiters.h \
 	daemon/status_policy.c \
 	daemon/status_rules.c daemon/status_rules.h \
 	daemon/status_servers.c \

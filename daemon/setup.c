@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/io/loop.h"
+#include "proto/random.h"
+
 struct setup_share {
 	uint32_t refs; /* setups */
 	struct config *config;
@@ -91,13 +94,25 @@ open_tenants(struct setup *s, struct loop *loop, struct random_pool *random,
 	return 0;
 }
 
+static struct limiters *
+open_limiters(struct random_pool *random, const struct config *config,
+    const struct setup *before)
+{
+	uint64_t seed[2];
+
+	if (random_bytes(random, seed, sizeof(seed)) != 0)
+		return NULL;
+	return limiters_new(
+	    config, before != NULL ? before->limiters : NULL, seed, loop_now());
+}
+
 struct setup *
 setup_new(struct loop *loop, struct random_pool *random, struct config *config,
     const struct setup *before, char err[SETUP_ERR_MAX])
 {
 	struct setup *s = calloc(1, sizeof(*s));
 
-	snprintf(err, SETUP_ERR_MAX, "out of memory");
+	snprintf(err, SETUP_ERR_MAX, "out of memory or randomness");
 	if (s == NULL)
 		return NULL;
 	s->config = config_ref(config);
@@ -105,7 +120,9 @@ setup_new(struct loop *loop, struct random_pool *random, struct config *config,
 	s->tenants = calloc(config->tenant_count, sizeof(*s->tenants));
 	/* One more: no rules are no lack of memory. */
 	s->counters = calloc(config->rule_count + 1, sizeof(*s->counters));
-	if (s->shares == NULL || s->tenants == NULL || s->counters == NULL) {
+	s->limiters = open_limiters(random, config, before);
+	if (s->shares == NULL || s->tenants == NULL || s->counters == NULL ||
+	    s->limiters == NULL) {
 		setup_free(s);
 		return NULL;
 	}
@@ -131,6 +148,7 @@ setup_free(struct setup *s)
 		return;
 	for (i = 0; s->shares != NULL && i < s->config->tenant_count; i++)
 		share_unref(s->shares[i]);
+	limiters_free(s->limiters);
 	rules_free(s->rules);
 	config_unref(s->config);
 	free(s->counters);
@@ -162,6 +180,7 @@ setup_begin(struct setup *s, const struct setup *before)
 
 	for (i = 0; i < c->tenant_count; i++)
 		tenant_limit(s->tenants[i], c->limits.max_inflight);
+	limiters_begin(s->limiters, loop_now());
 	for (i = 0; before != NULL && i < c->rule_count; i++) {
 		n = setup_counters(before, &c->rules[i]);
 		if (n != NULL)
@@ -226,12 +245,20 @@ setup_tenant(const struct setup *s, const struct config_tenant *tenant)
 	return s->tenants[tenant - s->config->tenants];
 }
 
+/* Is it one of this configuration, and not of another one? */
+static bool
+is_own(const struct config *c, const struct config_rule *rule)
+{
+	return c->rule_count > 0 && rule >= c->rules &&
+	       rule < c->rules + c->rule_count;
+}
+
 struct rule_counters *
 setup_counters(const struct setup *s, const struct config_rule *rule)
 {
 	const struct config *c = s->config;
 
-	if (rule < c->rules || rule >= c->rules + c->rule_count)
+	if (!is_own(c, rule))
 		rule = config_rule(c, rule->name, strlen(rule->name));
 	return rule != NULL ? &s->counters[rule - c->rules] : NULL;
 }

@@ -16,6 +16,7 @@
 
 #include "daemon/config.h"
 #include "daemon/core/counters.h"
+#include "daemon/limiters.h"
 #include "daemon/rules.h"
 #include "daemon/tenant.h"
 
@@ -28,6 +29,7 @@ struct setup {
 	uint64_t generation;
 	struct config *config;
 	struct rules *rules;
+	struct limiters *limiters;
 	struct setup_share **shares;
 	struct tenant **tenants;        /* as config->tenants */
 	struct rule_counters *counters; /* as config->rules */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/config.h"
+#include "daemon/core/ratelimiter.h"
 #include "proto/id.h"
 
 json_t *
@@ -27,6 +28,9 @@ status_json_u64(uint64_t v)
 {
 	return json_sprintf("%" PRIu64, v);
 }
+
+/* Digits of a number that is not whole: a tenth is 0.1. */
+#define DIGITS 15
 
 /* The longest of both fits below. */
 _Static_assert(ID_LEN <= CONFIG_HASH_LEN, "bytes");
@@ -54,6 +58,18 @@ status_json_name(const uint8_t *bytes, size_t len)
 		    bytes[i] >= ' ' && bytes[i] <= '~' ? "%c" : "\\x%02x",
 		    bytes[i]);
 	return json_string(text);
+}
+
+json_t *
+status_json_rate(int64_t rate)
+{
+	return json_real((double)rate / (double)RATELIMITER_ONE);
+}
+
+json_t *
+status_json_seconds(int64_t us)
+{
+	return json_real((double)us / 1e6);
 }
 
 static json_t *
@@ -95,7 +111,10 @@ status_json_policy(const struct policy *p)
 char *
 status_json_dump(json_t *json)
 {
-	char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
+	char *text =
+	    json != NULL
+		? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS))
+		: NULL;
 
 	json_decref(json);
 	return text;

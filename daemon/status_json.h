@@ -26,6 +26,11 @@ json_t *status_json_bytes(const uint8_t *bytes, size_t len);
  * byte that is not printable ASCII, as rlctl shows those of decisions. */
 json_t *status_json_name(const uint8_t *bytes, size_t len);
 
+/* As the configuration has them: 10^-12 permits a second in permits a second,
+ * microseconds in seconds. */
+json_t *status_json_rate(int64_t rate);
+json_t *status_json_seconds(int64_t us);
+
 /* In the form of the configuration. */
 json_t *status_json_policy(const struct policy *policy);
 

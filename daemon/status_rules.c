@@ -36,9 +36,11 @@ failure_json(const struct config_rule *rule)
 	case FAILURE_CLOSED:
 		return json_string("closed");
 	case FAILURE_LOCAL:
-		return json_pack("{s:{s:f, s:f}}", "local",
-		    "permits_per_second", rule->local.permits_per_second,
-		    "max_burst_seconds", rule->local.max_burst_seconds);
+		return json_pack("{s:{s:o, s:o, s:I}}", "local",
+		    "permits_per_second", status_json_rate(rule->local.rate),
+		    "max_burst_seconds",
+		    status_json_seconds(rule->local.burst_us), "max_keys",
+		    (json_int_t)rule->local.max_keys);
 	}
 	return NULL;
 }

@@ -36,32 +36,35 @@
 	X(suspicions, "Times that a server became suspected")
 
 /* X(field, help). Of the agent. */
-#define AGENT_COUNTERS(X)                                                   \
-	X(connections, "Connections accepted")                              \
-	X(connections_refused, "Connections refused by right or cap")       \
-	X(connections_unread, "Connections closed for unread answers")      \
-	X(frames_bad, "Connections closed for a malformed frame")           \
-	X(frames_slow, "Connections closed for an unfinished frame")        \
-	X(checks, "Checks asked for")                                       \
-	X(allowed, "Checks allowed")                                        \
-	X(denied, "Checks denied")                                          \
-	X(failed, "Checks failed")                                          \
-	X(cancelled, "Checks cancelled")                                    \
-	X(permitted, "Checks that permit, whatever the outcome")            \
-	X(source_server, "Checks whose permit a server decided")            \
-	X(source_empty, "Checks that asked for nothing")                    \
-	X(source_policy, "Checks whose permit the failure policy decided")  \
-	X(source_shadow, "Checks that only a rule's mode shadow permitted") \
-	X(failed_validation, "Checks failed: validation")                   \
-	X(failed_unknown_rule, "Checks failed: unknown rule")               \
-	X(failed_unauthorised, "Checks failed: unauthorised")               \
-	X(failed_discovery, "Checks failed: discovery")                     \
-	X(failed_transport, "Checks failed: transport")                     \
-	X(failed_timeout, "Checks failed: timeout")                         \
-	X(failed_overloaded, "Checks failed: overloaded")                   \
-	X(failed_interrupted, "Checks failed: interrupted")                 \
-	X(reports, "Latency reports taken")                                 \
-	X(reports_refused, "Latency reports refused")
+#define AGENT_COUNTERS(X)                                                     \
+	X(connections, "Connections accepted")                                \
+	X(connections_refused, "Connections refused by right or cap")         \
+	X(connections_unread, "Connections closed for unread answers")        \
+	X(frames_bad, "Connections closed for a malformed frame")             \
+	X(frames_slow, "Connections closed for an unfinished frame")          \
+	X(checks, "Checks asked for")                                         \
+	X(allowed, "Checks allowed")                                          \
+	X(denied, "Checks denied")                                            \
+	X(failed, "Checks failed")                                            \
+	X(cancelled, "Checks cancelled")                                      \
+	X(permitted, "Checks that permit, whatever the outcome")              \
+	X(source_server, "Checks whose permit a server decided")              \
+	X(source_empty, "Checks that asked for nothing")                      \
+	X(source_policy, "Checks whose permit the failure policy decided")    \
+	X(source_shadow, "Checks that only a rule's mode shadow permitted")   \
+	X(source_local, "Checks whose permit a local limiter decided")        \
+	X(failed_validation, "Checks failed: validation")                     \
+	X(failed_unknown_rule, "Checks failed: unknown rule")                 \
+	X(failed_unauthorised, "Checks failed: unauthorised")                 \
+	X(failed_discovery, "Checks failed: discovery")                       \
+	X(failed_transport, "Checks failed: transport")                       \
+	X(failed_timeout, "Checks failed: timeout")                           \
+	X(failed_overloaded, "Checks failed: overloaded")                     \
+	X(failed_interrupted, "Checks failed: interrupted")                   \
+	X(reports, "Latency reports taken")                                   \
+	X(reports_refused, "Latency reports refused")                         \
+	X(limiter_calls, "Acquires, begins and successes that were answered") \
+	X(limiter_calls_failed, "Of these, failed")
 
 /* X(field, help). Of one rule. */
 #define RULE_COUNTERS(X)                                         \
@@ -72,7 +75,25 @@
 	X(cancelled, "Checks cancelled")                         \
 	X(permitted, "Checks that permit, whatever the outcome") \
 	X(would_deny, "Checks that only mode shadow permitted")  \
+	X(local, "Checks that the local limiter decided")        \
 	X(reports, "Latency reports of work that the rule permitted")
+
+/* X(field, help). Of one RateLimiter, with all its keys. */
+#define LIMITER_COUNTERS(X)                                        \
+	X(granted, "Acquires granted")                             \
+	X(permits, "Permits granted")                              \
+	X(waits, "Acquires granted with a wait")                   \
+	X(refused, "Acquires refused: the wait is too long")       \
+	X(overloaded, "Acquires failed: every key's limiter owes") \
+	X(evictions, "Keys forgotten to make room for others")
+
+/* X(field, help). Of one ErrorRateControl, with all its keys. */
+#define ERROR_CONTROL_COUNTERS(X)                             \
+	X(begins, "Begins")                                   \
+	X(delays, "Begins with a delay")                      \
+	X(successes, "Successes")                             \
+	X(overloaded, "Begins failed: every key is delaying") \
+	X(evictions, "Keys forgotten to make room for others")
 
 #define COUNTER_FIELD(name, help) uint64_t name;
 
@@ -88,6 +109,14 @@ struct rule_counters {
 	RULE_COUNTERS(COUNTER_FIELD)
 };
 
+struct limiter_counters {
+	LIMITER_COUNTERS(COUNTER_FIELD)
+};
+
+struct error_control_counters {
+	ERROR_CONTROL_COUNTERS(COUNTER_FIELD)
+};
+
 struct counter_row {
 	const char *name;
 	const char *help;
@@ -98,5 +127,7 @@ struct counter_row {
 extern const struct counter_row tenant_counter_rows[];
 extern const struct counter_row agent_counter_rows[];
 extern const struct counter_row rule_counter_rows[];
+extern const struct counter_row limiter_counter_rows[];
+extern const struct counter_row error_control_counter_rows[];
 
 #endif

@@ -101,6 +101,40 @@ START_TEST(failed)
 }
 END_TEST
 
+START_TEST(a_local_limiter_decides)
+{
+	static const struct {
+		int64_t wait_us;
+		uint32_t retry_ms;
+	} rows[] = {{0, 0}, {1, 1}, {1000, 1}, {1001, 2},
+	    {INT64_C(4294967295000), UINT32_MAX},
+	    {INT64_C(4294967295001), UINT32_MAX},
+	    {INT64_C(31536000000000), UINT32_MAX}};
+	char room[DECISION_TEXT_MAX];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		dirty();
+		decision_failed(
+		    &d, IPC_REASON_TIMEOUT, FAILURE_LOCAL, "no answer");
+		decision_local(&d, false, rows[i].wait_us, room);
+		expect(IPC_FAILED, false, IPC_SOURCE_LOCAL, IPC_REASON_TIMEOUT);
+		ck_assert_uint_eq(d.retry_after_ms, rows[i].retry_ms);
+		ck_assert(is(&d.text, "no answer; the local limiter refuses"));
+	}
+	decision_watch_only(&d);
+	expect(IPC_FAILED, true, IPC_SOURCE_SHADOW, IPC_REASON_TIMEOUT);
+	ck_assert_uint_eq(d.retry_after_ms, UINT32_MAX);
+	dirty();
+	decision_failed(&d, IPC_REASON_DISCOVERY, FAILURE_LOCAL, "none");
+	decision_local(&d, true, 0, room);
+	expect(IPC_FAILED, true, IPC_SOURCE_LOCAL, IPC_REASON_DISCOVERY);
+	expect_no_server();
+	ck_assert(is(&d.text, "none; the local limiter permits"));
+	decision_watch_only(&d); /* nothing is refused */
+	expect(IPC_FAILED, true, IPC_SOURCE_LOCAL, IPC_REASON_DISCOVERY);
+}
+END_TEST
+
 /* What the failure policy would refuse; never what is wrong. */
 START_TEST(a_rule_that_watches_a_failure)
 {
@@ -138,10 +172,12 @@ END_TEST
 
 START_TEST(a_long_text_fits_the_message)
 {
-	static char text[2 * IPC_MAX_TEXT];
+	static char text[2 * IPC_MAX_TEXT], room[DECISION_TEXT_MAX];
 
 	memset(text, 'x', sizeof(text) - 1);
 	decision_failed(&d, IPC_REASON_TIMEOUT, FAILURE_OPEN, text);
+	ck_assert_uint_eq(d.text.len, IPC_MAX_TEXT);
+	decision_local(&d, false, 1, room);
 	ck_assert_uint_eq(d.text.len, IPC_MAX_TEXT);
 }
 END_TEST
@@ -374,6 +410,7 @@ main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, failed, 0, REASONS);
+	tcase_add_test(tc, a_local_limiter_decides);
 	tcase_add_loop_test(tc, a_rule_that_watches_a_failure, 0, REASONS);
 	tcase_add_test(tc, a_rule_that_watches_nothing_refused);
 	tcase_add_test(tc, no_reason_after_the_last);

@@ -164,8 +164,9 @@ END_TEST
 
 START_TEST(types)
 {
-	static const uint16_t bad[] = {0, 2, 0x13, 0x23, 0x46, 0x63, 0x7FFF,
-	    IPC_WELCOME, IPC_DECISION, IPC_DONE, IPC_ERROR, IPC_GO_AWAY};
+	static const uint16_t bad[] = {0, 2, 0x13, 0x23, 0x47, 0x54, 0x64,
+	    0x7FFF, IPC_WELCOME, IPC_DECISION, IPC_DONE, IPC_ERROR,
+	    IPC_GO_AWAY};
 
 	with_another();
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -183,8 +184,10 @@ START_TEST(payloads)
 {
 	static const uint16_t all[] = {IPC_CHECK, IPC_CHECK_ADHOC, IPC_CANCEL,
 	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_REPORT_RULE, IPC_EXPLAIN,
-	    IPC_WAIT, IPC_STATUS, IPC_SERVERS, IPC_POLICY, IPC_RULES, IPC_QUIT,
-	    IPC_RELOAD, IPC_DRAIN, IPC_PING};
+	    IPC_WAIT, IPC_ACQUIRE, IPC_TRY_ACQUIRE, IPC_ERROR_BEGIN,
+	    IPC_ERROR_SUCCESS, IPC_SET_RATE, IPC_STATUS, IPC_SERVERS,
+	    IPC_POLICY, IPC_RULES, IPC_LIMITERS, IPC_QUIT, IPC_RELOAD,
+	    IPC_DRAIN, IPC_PING};
 
 	with_another();
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(*all); i++) {
@@ -194,7 +197,7 @@ START_TEST(payloads)
 		peer_close(&a);
 		join(&a, main_path);
 	}
-	for (unsigned int i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < 13; i++) {
 		if (all[i] == IPC_CANCEL)
 			continue;
 		writer_zeros(peer_begin(&a, all[i], 3), 3);
@@ -203,7 +206,7 @@ START_TEST(payloads)
 		peer_close(&a);
 		join(&a, main_path);
 	}
-	ck_assert_uint_eq(counters()->frames_bad, 23);
+	ck_assert_uint_eq(counters()->frames_bad, 34);
 	ck_assert_uint_eq(counters()->checks, 1);
 	another_is_undisturbed();
 }
@@ -636,7 +639,8 @@ START_TEST(any_bytes)
 {
 	static const uint16_t kinds[] = {IPC_CHECK, IPC_CHECK_ADHOC, IPC_CANCEL,
 	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_PING, IPC_WAIT, IPC_STATUS,
-	    IPC_SERVERS, IPC_POLICY, IPC_QUIT};
+	    IPC_SERVERS, IPC_POLICY, IPC_LIMITERS, IPC_ACQUIRE, IPC_TRY_ACQUIRE,
+	    IPC_ERROR_BEGIN, IPC_ERROR_SUCCESS, IPC_SET_RATE, IPC_QUIT};
 	uint64_t seed = harness_seed();
 	struct peer_base base;
 	uint8_t bytes[300];
@@ -662,7 +666,7 @@ START_TEST(any_bytes)
 		} else {
 			harness_fill(&seed, bytes, sizeof(bytes));
 			writer_bytes(
-			    peer_begin(&a, kinds[harness_below(&seed, 11)],
+			    peer_begin(&a, kinds[harness_below(&seed, 17)],
 				harness_below(&seed, 9)),
 			    bytes, harness_below(&seed, sizeof(bytes)));
 			peer_end(&a);

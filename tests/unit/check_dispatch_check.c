@@ -355,12 +355,13 @@ END_TEST
 START_TEST(a_resend_ages_in_the_socket)
 {
 	struct peer_base m = base(1);
-	int64_t begun = loop_now();
+	int64_t begun;
 
 	start();
 	m.hash = agent->setup->config->hash;
 	m.age_us = 29900000; /* of the 30 s of "slow" */
 	check(1, &m, "plain");
+	begun = loop_now();
 	while (loop_now() - begun < 200000) /* the agent is stopped */
 		poll(NULL, 0, 10);
 	expect_failed(&a, 1, false, IPC_REASON_INTERRUPTED);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "daemon/core/ratelimiter.h"
 #include "tests/unit/reload_fixture.h"
 
 static struct ipc_peer b;
@@ -454,6 +455,53 @@ START_TEST(counts_of_rules_go_on)
 }
 END_TEST
 
+#define MAIL(rate) ",\"limiters\":{\"mail\":{\"permits_per_second\":" rate "}}"
+
+static struct limiters_shown
+mail(const struct setup *s)
+{
+	const struct config_limiter *l = config_limiter(s->config, "mail", 4);
+
+	ck_assert_ptr_nonnull(l);
+	return limiters_show(s->limiters, l, loop_now());
+}
+
+/* What is owed goes on, and a rate changes when its file is in force. */
+START_TEST(limiters_go_on)
+{
+	const struct shape slow = {.sections = MAIL("0.001")};
+	const struct config_limiter *l;
+	int64_t wait;
+
+	start(&slow);
+	l = config_limiter(agent->setup->config, "mail", 4);
+	ck_assert_int_eq(
+	    limiters_acquire(agent->setup->limiters, l,
+		(struct limiters_key){NULL, 0}, 1, 0, loop_now(), &wait),
+	    LIMITERS_GRANTED);
+	ask(&a, 1, "plain"); /* keeps what it began under */
+	take(0);
+	refuse(&(struct shape){.sections = MAIL("1"),
+		   .listeners = ",\"c\":{\"path\":\"%s/rl-agent.json\"}"},
+	    1, "listeners.c.path");
+	ck_assert_int_eq(mail(agent->setup).rate, RATELIMITER_MIN_RATE);
+	load(&(struct shape){.sections = MAIL("1")}, 2);
+	expect_welcome(&a, 2);
+	ck_assert_int_eq(mail(agent->setup).rate, RATELIMITER_ONE);
+	ck_assert_int_gt(mail(agent->setup).owed_us, 900000000);
+	ck_assert_int_le(mail(agent->setup).owed_us, 1000000000);
+	ck_assert_ptr_nonnull(agent->retired);
+	ck_assert_int_eq(mail(agent->retired).rate, RATELIMITER_ONE);
+	fake_server_allow(&server[0], &q);
+	expect_decision(
+	    &a, 1, IPC_ALLOWED, true, IPC_SOURCE_SERVER, IPC_REASON_OK);
+	TURN_UNTIL(agent->retired == NULL);
+	ck_assert_int_gt(mail(agent->setup).owed_us, 900000000);
+	load(&usual, 3); /* without it */
+	stop();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -482,6 +530,7 @@ main(void)
 	tcase_add_test(tc, limits_change);
 	tcase_add_test(tc, a_lower_cap_shuts_nobody_else_out);
 	tcase_add_test(tc, counts_of_rules_go_on);
+	tcase_add_test(tc, limiters_go_on);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }

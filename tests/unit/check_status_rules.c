@@ -122,7 +122,7 @@ same(const json_t *from, const char *name, const char *want)
 {
 	char *got =
 	    json_dumps(name != NULL ? json_object_get(from, name) : from,
-		JSON_COMPACT | JSON_ENCODE_ANY);
+		JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
 	ck_assert_msg(got != NULL, "no %s", name);
 	ck_assert_str_eq(got, want);
@@ -180,7 +180,7 @@ START_TEST(rules)
 	    "{\"tracker\":\"inventory-{key}\",\"below_ms\":250}],"
 	    "\"counters\":{\"checks\":12,\"allowed\":0,\"denied\":0,"
 	    "\"failed\":0,\"cancelled\":0,\"permitted\":0,\"would_deny\":1,"
-	    "\"reports\":0}}");
+	    "\"local\":0,\"reports\":0}}");
 	ck_assert_uint_eq(json_object_size(root), 3);
 	same(root, "generation", "3");
 	for (size_t i = 0; i < CONFIG_HASH_LEN; i++)
@@ -201,16 +201,16 @@ START_TEST(what_a_rule_does_when_it_fails)
 
 	r->shadow = true;
 	r->on_failure = FAILURE_LOCAL;
-	r->local = (struct config_local){10.0, 0.25};
+	r->local = (struct config_rate){100000000000, 250000, 7};
 	same(rule(NULL, ALL), "mode", "\"shadow\"");
 	same(rule(NULL, ALL), "on_failure",
-	    "{\"local\":{\"permits_per_second\":10.0,"
-	    "\"max_burst_seconds\":0.25}}");
+	    "{\"local\":{\"permits_per_second\":0.1,"
+	    "\"max_burst_seconds\":0.25,\"max_keys\":7}}");
 	explain(NULL, ALL, 1);
 	same(root, "mode", "\"shadow\"");
 	same(root, "on_failure",
-	    "{\"local\":{\"permits_per_second\":10.0,"
-	    "\"max_burst_seconds\":0.25}}");
+	    "{\"local\":{\"permits_per_second\":0.1,"
+	    "\"max_burst_seconds\":0.25,\"max_keys\":7}}");
 	r->on_failure = FAILURE_CLOSED;
 	same(rule(NULL, ALL), "on_failure", "\"closed\"");
 }
