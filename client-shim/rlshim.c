@@ -61,6 +61,10 @@
 #define HAS_SERVER 0x2u
 #define FLAG_MORE  0x0001
 
+/* A year, the longest wait that is granted; one permit a second. */
+#define WAIT_MAX UINT64_C(31536000000000)
+#define RATE_ONE 1e12
+
 enum wire_type {
 	W_HELLO = 0x0001,
 	W_CHECK = 0x0010,
@@ -76,15 +80,22 @@ enum wire_type {
 	W_POLICY = 0x0043,
 	W_RULES = 0x0044,
 	W_EXPLAIN = 0x0045,
+	W_LIMITERS = 0x0046,
+	W_ACQUIRE = 0x0050,
+	W_TRY_ACQUIRE = 0x0051,
+	W_ERROR_BEGIN = 0x0052,
+	W_ERROR_SUCCESS = 0x0053,
 	W_QUIT = 0x0060,
 	W_RELOAD = 0x0061,
 	W_DRAIN = 0x0062,
+	W_SET_RATE = 0x0063,
 	W_WELCOME = 0x8001,
 	W_DECISION = 0x8010,
 	W_REPORTED = 0x8020,
 	W_PONG = 0x8030,
 	W_DOCUMENT = 0x8041,
 	W_GO_AWAY = 0x8050,
+	W_DELAY = 0x8051,
 	W_DONE = 0x8060,
 	W_ERROR = 0x807F,
 };
@@ -115,7 +126,7 @@ enum wire_error {
 #define POOL_IDS           16
 #define INFLIGHT_DEFAULT   1024u
 #define INFLIGHT_MAX       65536u
-#define UNWATCHED          (5 * MS)    /* between looks, without epoll */
+#define UNWATCHED          (5 * MS) /* between looks at what nobody reports */
 #define SILENCE            (1000 * MS) /* of an agent that hangs */
 #define CONN_MAX           4  /* the current one, and those going away */
 #define READ_ROUNDS        64 /* from one connection before the others */
@@ -143,11 +154,13 @@ enum end {
 
 enum kind {
 	KIND_CHECK,
+	KIND_DELAY, /* of a limiter or an error control */
 	KIND_REPORT,
 	KIND_PING,
 	KIND_WAIT,
 	KIND_DOCUMENT,
 	KIND_CONTROL,
+	KIND_SETTING, /* a control that may be repeated */
 };
 
 struct list {
@@ -215,8 +228,8 @@ struct rl_client {
 	size_t row_count, spares, live;
 	struct list queue; /* to be written to conns[0] */
 	struct list done;  /* to be collected */
-	size_t checks;     /* submitted and not collected */
-	size_t reports;    /* submitted and not answered */
+	size_t checks;     /* and delays, submitted and not collected */
+	size_t reports;    /* and the like, submitted and not answered */
 
 	int epoll, timer;   /* -1: nobody asked for rl_fd() */
 	int64_t timer_when; /* what it is set to */
@@ -279,8 +292,15 @@ struct op {
 	const uint8_t *frame;
 	size_t frame_len;
 
-	/* KIND_CHECK */
+	/* KIND_CHECK, KIND_DELAY */
 	struct rl_decision *decision;
+
+	/* KIND_DELAY */
+	bool may_refuse;     /* what would be longer than longest_us */
+	uint64_t longest_us; /* wait that may be granted */
+	int64_t answered;    /* the wait begins */
+
+	/* KIND_CHECK */
 	struct rl_detail *detail;
 	struct stamp stamp;
 	int64_t first_write;
@@ -718,6 +738,45 @@ enc_explain(uint8_t buf[WIRE_FRAME], uint64_t id, const struct rl_check *check)
 	return enc_end(&p);
 }
 
+static size_t
+enc_acquire(
+    uint8_t buf[WIRE_FRAME], uint64_t id, const struct rl_acquire *acquire)
+{
+	struct put p = enc_begin(buf, WIRE_FRAME,
+	    acquire->no_longer ? W_TRY_ACQUIRE : W_ACQUIRE, id);
+
+	if (acquire->no_longer)
+		put_le(&p, acquire->max_wait_us, 8);
+	put_u32(&p, acquire->permits != 0 ? acquire->permits : 1);
+	put_u32(&p, acquire->key != NULL ? OPT_KEY : 0);
+	put_text(&p, acquire->limiter);
+	put_str(&p, acquire->key, acquire->key_len);
+	return enc_end(&p);
+}
+
+static size_t
+enc_error_control(uint8_t buf[WIRE_FRAME], enum wire_type type, uint64_t id,
+    const struct rl_error_control *control)
+{
+	struct put p = enc_begin(buf, WIRE_FRAME, type, id);
+
+	put_u32(&p, control->key != NULL ? OPT_KEY : 0);
+	put_text(&p, control->control);
+	put_str(&p, control->key, control->key_len);
+	return enc_end(&p);
+}
+
+static size_t
+enc_set_rate(
+    uint8_t buf[WIRE_FRAME], uint64_t id, uint64_t rate, const char *limiter)
+{
+	struct put p = enc_begin(buf, WIRE_FRAME, W_SET_RATE, id);
+
+	put_le(&p, rate, 8);
+	put_text(&p, limiter);
+	return enc_end(&p);
+}
+
 struct welcome {
 	uint32_t max_frame;
 	uint32_t default_deadline_ms;
@@ -812,6 +871,24 @@ dec_decision(struct get *g, struct rl_decision *out, struct rl_detail *detail)
 	if ((has & HAS_DETAIL) != 0)
 		get_detail(g, detail);
 	if (out->outcome == RL_CANCELLED && out->permit)
+		g->bad = true;
+	return get_done(g);
+}
+
+struct delay {
+	enum rl_reason reason;
+	uint64_t wait_us;
+	char text[RL_TEXT_MAX + 1];
+};
+
+static bool
+dec_delay(struct get *g, struct delay *out)
+{
+	out->reason = (enum rl_reason)get_upto(g, 2, RL_REASON_CANCELLED);
+	(void)get_u16(g);
+	out->wait_us = get_u64(g);
+	get_text(g, out->text);
+	if (out->reason == RL_REASON_OK && out->wait_us > WAIT_MAX)
 		g->bad = true;
 	return get_done(g);
 }
@@ -1193,11 +1270,29 @@ op_start(struct rl_client *c, struct op *op)
 	return END_MORE;
 }
 
-/* May it be asked again when nobody knows whether it was done? */
+/*
+ * May it be asked again when nobody knows whether it was done? An acquire
+ * that was done spends permits twice, and lets nobody pass too early.
+ */
 static bool
 op_repeats(const struct op *op)
 {
 	return op->kind != KIND_REPORT && op->kind != KIND_CONTROL;
+}
+
+/* Does it end in a decision, which is collected when it was submitted? */
+static bool
+op_decides(const struct op *op)
+{
+	return op->kind == KIND_CHECK || op->kind == KIND_DELAY;
+}
+
+/* Will the agent begin it, or did it, though nobody waits any more? */
+static bool
+op_begins(const struct op *op)
+{
+	return op->exposed ||
+	       (op->conn != NULL && op->conn->sent > op->sent_from);
 }
 
 /* Failed: why, when a check ended so. */
@@ -1220,6 +1315,8 @@ op_words(const struct rl_client *c, const struct op *op, enum end end)
 {
 	const struct conn *conn = c->conns[0];
 
+	if (end == END_INTERRUPT && op->kind == KIND_DELAY && op_begins(op))
+		return "given up; the agent may have granted it";
 	if (end == END_INTERRUPT)
 		return op->submitted ? "cancelled" : "interrupted";
 	if (end != END_TIMEOUT)
@@ -1244,6 +1341,7 @@ op_decide(const struct rl_client *c, struct op *op, enum rl_outcome outcome,
 	d->reason = reason;
 	d->permit = outcome == RL_FAILED && c->on_failure == RL_OPEN &&
 		    reason != RL_REASON_UNAUTHORISED &&
+		    reason != RL_REASON_UNKNOWN_RULE &&
 		    reason != RL_REASON_VALIDATION;
 	snprintf(d->text, sizeof(d->text), "%s", words);
 	if (op->detail != NULL)
@@ -1257,7 +1355,7 @@ op_conclude(struct rl_client *c, struct op *op, enum end end)
 	const char *words = op_words(c, op, end);
 
 	op->end = end;
-	if (op->kind == KIND_CHECK) {
+	if (op_decides(op)) {
 		if (end == END_INTERRUPT)
 			op_decide(
 			    c, op, RL_CANCELLED, RL_REASON_CANCELLED, words);
@@ -1304,7 +1402,7 @@ op_end(struct rl_client *c, struct op *op, enum end end)
 	op_disown(op);
 	if (!op->submitted)
 		return;
-	if (op->kind == KIND_CHECK) {
+	if (op_decides(op)) {
 		list_insert(&c->done, NULL, op);
 	} else {
 		c->reports--;
@@ -1800,6 +1898,55 @@ on_decision(struct rl_client *c, struct op *op, struct get *g)
 	return END_ANSWER;
 }
 
+/* The name of the limiter, from a TRY_ACQUIRE. */
+static void
+op_name_limit(const struct op *op)
+{
+	struct get g = {
+	    op->frame + HEAD_LEN + 16, op->frame + op->frame_len, false};
+
+	get_name(&g, op->decision->limit, &op->decision->limit_len);
+}
+
+static void
+op_refuse(struct op *op, uint64_t wait_us)
+{
+	uint64_t ms = wait_us / 1000 + (wait_us % 1000 != 0);
+
+	op->decision->source = RL_SOURCE_LOCAL;
+	op->decision->wait_us = wait_us;
+	op->decision->retry_after_ms =
+	    ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
+	op_name_limit(op);
+}
+
+static enum end
+on_delay(struct rl_client *c, struct op *op, struct get *g)
+{
+	struct delay delay;
+
+	if (!dec_delay(g, &delay))
+		return proto_fault(c, "malformed delay frame");
+	if (delay.reason == RL_REASON_OK && delay.wait_us > op->longest_us)
+		return proto_fault(c, "a delay that is too long");
+	if (delay.reason == RL_REASON_RESOURCE && !op->may_refuse)
+		return proto_fault(c, "a delay that is refused");
+	op->answered = now_us();
+	if (delay.reason == RL_REASON_OK) {
+		op_decide(c, op, RL_ALLOWED, RL_REASON_OK, delay.text);
+		op->decision->permit = 1;
+		op->decision->source = RL_SOURCE_LOCAL;
+		op->decision->wait_us = delay.wait_us;
+	} else if (delay.reason == RL_REASON_RESOURCE) {
+		op_decide(c, op, RL_DENIED, RL_REASON_RESOURCE, delay.text);
+		op_refuse(op, delay.wait_us);
+	} else {
+		op_decide(c, op, RL_FAILED, delay.reason, delay.text);
+	}
+	op->decision->by_agent = 1;
+	return END_ANSWER;
+}
+
 /* An answer to what was asked: it must be of the type that answers it. */
 static enum end
 on_answer(struct rl_client *c, struct op *op, uint16_t type, uint16_t flags,
@@ -1809,6 +1956,10 @@ on_answer(struct rl_client *c, struct op *op, uint16_t type, uint16_t flags,
 	case KIND_CHECK:
 		if (type == W_DECISION)
 			return on_decision(c, op, g);
+		break;
+	case KIND_DELAY:
+		if (type == W_DELAY)
+			return on_delay(c, op, g);
 		break;
 	case KIND_REPORT:
 		if (type == W_REPORTED)
@@ -1827,6 +1978,7 @@ on_answer(struct rl_client *c, struct op *op, uint16_t type, uint16_t flags,
 		break;
 	case KIND_WAIT:
 	case KIND_CONTROL:
+	case KIND_SETTING:
 		if (type == W_DONE)
 			return on_verdict(c, op, g);
 		break;
@@ -2310,14 +2462,18 @@ client_found(struct rl_client *c, struct conn *const conns[CONN_MAX],
 	}
 }
 
-/* Waits until something can go on; false: the system does not let us. */
+/*
+ * Waits until something can go on, or for latest; false: the system does not
+ * let us.
+ */
 static bool
-client_wait(struct rl_client *c)
+client_wait(struct rl_client *c, int64_t latest)
 {
 	struct conn *conns[CONN_MAX];
 	struct pollfd fds[CONN_MAX + 1];
 	struct timespec ts;
-	int64_t left = client_until(c) - now_us();
+	int64_t until = client_until(c);
+	int64_t left = (until < latest ? until : latest) - now_us();
 	int i, n;
 
 	if (left <= 0) { /* what came meanwhile still counts */
@@ -2353,7 +2509,7 @@ static void
 call_leave(struct rl_client *c, const struct op *op)
 {
 	bool keep = op->end == END_ANSWER ||
-		    (op->kind == KIND_CHECK &&
+		    (op_decides(op) &&
 			(op->end == END_TIMEOUT || op->end == END_INTERRUPT));
 
 	if (!keep && c->live == 0 && c->conns[0] != NULL)
@@ -2376,7 +2532,7 @@ call_run(struct rl_client *c, struct op *op)
 			op_give_up(c, op);
 		if (op->end == END_MORE)
 			client_step(c);
-		if (op->end == END_MORE && !client_wait(c)) {
+		if (op->end == END_MORE && !client_wait(c, NEVER)) {
 			blame(c, "out of memory");
 			op_end(c, op, END_NOMEM);
 		}
@@ -2411,6 +2567,52 @@ call_status(struct rl_client *c, struct op *op)
 		break;
 	}
 	return RL_EUNAVAILABLE;
+}
+
+/*
+ * Waits for a time, come what may: only an interrupt ends that before, when
+ * it returns false. What was submitted goes on. Where nothing would end a
+ * poll, or there is none to be had, it looks from time to time.
+ */
+static bool
+call_sleep(struct rl_client *c, int64_t until)
+{
+	static const struct timespec nap = {.tv_nsec = UNWATCHED * 1000};
+	int64_t now, latest;
+
+	while ((now = now_us()) < until) {
+		client_mend_wake(c);
+		if (take_interrupt(c))
+			return false;
+		client_step(c);
+		latest = until;
+		if (atomic_load(&c->wake) < 0 && until > now + UNWATCHED)
+			latest = now + UNWATCHED;
+		if (!client_wait(c, latest))
+			nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
+/* Runs a call for a delay, and waits it out. */
+static void
+call_delay(struct rl_client *c, struct op *op, const char *spent)
+{
+	struct rl_decision *d = op->decision;
+	uint64_t wait_us;
+
+	if (call_run(c, op) != END_ANSWER || d->outcome != RL_ALLOWED ||
+	    d->wait_us == 0)
+		return;
+	wait_us = d->wait_us;
+	if (!call_sleep(c, op->answered + (int64_t)wait_us)) {
+		op_decide(c, op, RL_CANCELLED, RL_REASON_CANCELLED, spent);
+		d->wait_us = wait_us;
+		d->by_agent = 1;
+		say(c, "%s", spent);
+	}
+	d->elapsed_us = (uint64_t)(now_us() - op->start);
+	client_watch(c);
 }
 
 /* ---- validation: one line that names the argument ---- */
@@ -2546,6 +2748,35 @@ valid_report(
 		       tracker->tracker_len >= 1 &&
 		       tracker->tracker_len <= RL_NAME_MAX,
 		   "tracker: 1 to 255 bytes");
+}
+
+static bool
+valid_name(struct rl_client *c, const char *name, const char *text)
+{
+	return holds(c,
+	    name != NULL && name[0] != '\0' && fits(name, RL_NAME_MAX), text);
+}
+
+static bool
+valid_acquire(struct rl_client *c, const struct rl_acquire *acquire)
+{
+	return holds(c, acquire != NULL, "acquire: NULL") &&
+	       valid_name(c, acquire->limiter, "limiter: 1 to 255 bytes") &&
+	       valid_key(c, acquire->key, acquire->key_len) &&
+	       holds(c, acquire->permits <= RL_MAX_PERMITS,
+		   "permits: at most 1000000") &&
+	       holds(c, acquire->max_wait_us <= WAIT_MAX,
+		   "max_wait_us: at most 31536000000000") &&
+	       holds(c, acquire->max_wait_us == 0 || acquire->no_longer,
+		   "max_wait_us: only with no_longer");
+}
+
+static bool
+valid_control(struct rl_client *c, const struct rl_error_control *control)
+{
+	return holds(c, control != NULL, "control: NULL") &&
+	       valid_name(c, control->control, "control: 1 to 255 bytes") &&
+	       valid_key(c, control->key, control->key_len);
 }
 
 /* ---- the public functions ---- */
@@ -2760,15 +2991,16 @@ rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
     char **json)
 {
 	static const struct request rows[] = {{"status", W_STATUS},
-	    {"servers", W_SERVERS}, {"policy", W_POLICY}, {"rules", W_RULES}};
+	    {"servers", W_SERVERS}, {"policy", W_POLICY}, {"rules", W_RULES},
+	    {"limiters", W_LIMITERS}};
 	enum wire_type type;
 
 	client_enter(client);
 	if (json != NULL)
 		*json = NULL;
 	if (!holds(client, json != NULL, "json: NULL") ||
-	    !holds(client, request_type(what, rows, 4, &type),
-		"what: status, servers, policy or rules"))
+	    !holds(client, request_type(what, rows, 5, &type),
+		"what: status, servers, policy, rules or limiters"))
 		return RL_EINVAL;
 	return call_document(
 	    client, timeout_ms, enc_plain(client->frame, type, 0, 0), json);
@@ -2919,14 +3151,15 @@ rl_fd(struct rl_client *client)
 static int
 op_submit(struct rl_client *c, const struct op *model, uint64_t *ticket)
 {
-	bool check = model->kind == KIND_CHECK;
-	size_t *count = check ? &c->checks : &c->reports;
+	bool decides = op_decides(model);
+	size_t *count = decides ? &c->checks : &c->reports;
 	enum end end = END_NOMEM;
 	struct op *op;
 
 	if (*count >= c->max_inflight) {
 		say(c, "max_inflight: %u %s are in flight",
-		    (unsigned)c->max_inflight, check ? "checks" : "reports");
+		    (unsigned)c->max_inflight,
+		    decides ? "requests" : "reports");
 		return RL_ENOMEM;
 	}
 	blame(c, "out of memory");
@@ -2944,7 +3177,7 @@ op_submit(struct rl_client *c, const struct op *model, uint64_t *ticket)
 		return RL_ENOMEM;
 	}
 	++*count;
-	if (check)
+	if (decides)
 		op->ticket = next_id(c, op->row);
 	if (ticket != NULL)
 		*ticket = op->ticket;
@@ -3023,6 +3256,158 @@ rl_submit_finish(struct rl_client *client, struct rl_work *work)
 	return work_report(client, work, &op, &status)
 		   ? op_submit(client, &op, NULL)
 		   : status;
+}
+
+/* ---- limiters and error controls of the agent ---- */
+
+static const char spent_permits[] =
+    "interrupted while it waited: the permits are spent";
+static const char spent_begin[] =
+    "interrupted while it waited: what was begun counts";
+
+static struct op
+acquire_op(struct rl_client *c, const struct rl_acquire *acquire)
+{
+	struct op op = op_init(c, KIND_DELAY, acquire->timeout_ms,
+	    enc_acquire(c->frame, 0, acquire));
+
+	op.may_refuse = acquire->no_longer != 0;
+	op.longest_us = op.may_refuse ? acquire->max_wait_us : WAIT_MAX;
+	return op;
+}
+
+static struct op
+error_op(struct rl_client *c, enum kind kind, enum wire_type type,
+    const struct rl_error_control *control)
+{
+	struct op op = op_init(c, kind, control->timeout_ms,
+	    enc_error_control(c->frame, type, 0, control));
+
+	op.longest_us = WAIT_MAX;
+	return op;
+}
+
+int
+rl_acquire(struct rl_client *client, const struct rl_acquire *acquire,
+    struct rl_decision *decision)
+{
+	struct op op;
+
+	client_enter(client);
+	if (!holds(client, decision != NULL, "decision: NULL"))
+		return RL_EINVAL;
+	if (!valid_acquire(client, acquire))
+		return check_refuse(client, decision, NULL);
+	op = acquire_op(client, acquire);
+	op.decision = decision;
+	call_delay(client, &op, spent_permits);
+	return RL_OK;
+}
+
+int
+rl_error_begin(struct rl_client *client, const struct rl_error_control *control,
+    struct rl_decision *decision)
+{
+	struct op op;
+
+	client_enter(client);
+	if (!holds(client, decision != NULL, "decision: NULL"))
+		return RL_EINVAL;
+	if (!valid_control(client, control))
+		return check_refuse(client, decision, NULL);
+	op = error_op(client, KIND_DELAY, W_ERROR_BEGIN, control);
+	op.decision = decision;
+	call_delay(client, &op, spent_begin);
+	return RL_OK;
+}
+
+int
+rl_error_success(
+    struct rl_client *client, const struct rl_error_control *control)
+{
+	struct op op;
+
+	client_enter(client);
+	if (!valid_control(client, control))
+		return RL_EINVAL;
+	op = error_op(client, KIND_CONTROL, W_ERROR_SUCCESS, control);
+	return call_status(client, &op);
+}
+
+int
+rl_submit_acquire(struct rl_client *client, const struct rl_acquire *acquire,
+    void *user, uint64_t *ticket)
+{
+	struct op op;
+
+	client_enter(client);
+	if (!valid_acquire(client, acquire))
+		return RL_EINVAL;
+	op = acquire_op(client, acquire);
+	op.user = user;
+	return op_submit(client, &op, ticket);
+}
+
+static int
+submit_error(struct rl_client *c, enum kind kind, enum wire_type type,
+    const struct rl_error_control *control, void *user, uint64_t *ticket)
+{
+	struct op op;
+
+	client_enter(c);
+	if (!valid_control(c, control))
+		return RL_EINVAL;
+	op = error_op(c, kind, type, control);
+	op.user = user;
+	return op_submit(c, &op, ticket);
+}
+
+int
+rl_submit_error_begin(struct rl_client *client,
+    const struct rl_error_control *control, void *user, uint64_t *ticket)
+{
+	return submit_error(
+	    client, KIND_DELAY, W_ERROR_BEGIN, control, user, ticket);
+}
+
+int
+rl_submit_error_success(
+    struct rl_client *client, const struct rl_error_control *control)
+{
+	return submit_error(
+	    client, KIND_CONTROL, W_ERROR_SUCCESS, control, NULL, NULL);
+}
+
+/*
+ * Rounded; false: out of range, or not a number. From 2^52 on a double is
+ * whole, and adding a half to it could round it up.
+ */
+static bool
+rate_units(double rate, uint64_t *units)
+{
+	double scaled = rate * RATE_ONE;
+
+	if (!(rate >= 0.001 && rate <= 1000000))
+		return false;
+	*units = (uint64_t)(scaled < 0x1p52 ? scaled + 0.5 : scaled);
+	return true;
+}
+
+int
+rl_set_rate(struct rl_client *client, const char *limiter,
+    double permits_per_second, uint32_t timeout_ms)
+{
+	uint64_t rate = 0;
+	struct op op;
+
+	client_enter(client);
+	if (!valid_name(client, limiter, "limiter: 1 to 255 bytes") ||
+	    !holds(client, rate_units(permits_per_second, &rate),
+		"permits_per_second: 0.001 to 1000000"))
+		return RL_EINVAL;
+	op = op_init(client, KIND_SETTING, timeout_ms,
+	    enc_set_rate(client->frame, 0, rate, limiter));
+	return call_status(client, &op);
 }
 
 /* ---- interrupting, and the last words ---- */

@@ -13,7 +13,8 @@
  * Times are in milliseconds unless a name says otherwise. Strings given are
  * borrowed for the call. No call blocks for longer than its timeout plus
  * scheduling (a check or a wait that was sent: 100 ms more, for the agent's
- * own last word); SIGPIPE is never raised. An absent agent may be one that
+ * own last word; rl_acquire() and rl_error_begin(): then as long as they were
+ * told to wait); SIGPIPE is never raised. An absent agent may be one that
  * restarts: it is tried for until the timeout, so choose that to suit.
  */
 #ifndef RLSHIM_H
@@ -35,12 +36,13 @@ extern "C" {
 /* Every check ends in exactly one of these. */
 enum rl_outcome { RL_ALLOWED, RL_DENIED, RL_FAILED, RL_CANCELLED };
 
-/* Who decided rl_decision.permit. */
+/* Who decided rl_decision.permit. A limiter of the agent's is local, too. */
 enum rl_source {
 	RL_SOURCE_SERVER,
 	RL_SOURCE_EMPTY,  /* nothing was asked for */
 	RL_SOURCE_POLICY, /* failed, and open or closed */
-	RL_SOURCE_LOCAL,  /* failed, and the local limiter */
+	RL_SOURCE_LOCAL,  /* a limiter of the agent: of a rule that failed,
+			   * or the one that was asked */
 	RL_SOURCE_SHADOW, /* denied or failed, but the rule only watches */
 };
 
@@ -87,7 +89,7 @@ struct rl_options {
 			      * default (its horizon plus a second), and one
 			      * second until an agent was reached */
 	enum rl_failure on_failure;
-	uint32_t max_inflight; /* of rl_submit(), 1..65536; 0: 1024 */
+	uint32_t max_inflight; /* of what is submitted, 1..65536; 0: 1024 */
 };
 
 struct rl_resource {
@@ -159,10 +161,33 @@ struct rl_decision {
 	uint64_t server_id;
 	uint32_t round; /* 0 first transmission, 1.. replays, then final */
 	uint32_t retry_after_ms;     /* an estimate; 0: none */
+	uint64_t wait_us;            /* see rl_acquire(); else 0 */
 	uint64_t elapsed_us;         /* whole call, measured here */
 	char limit[RL_NAME_MAX + 1]; /* the first limit that denied */
 	size_t limit_len;
 	char text[RL_TEXT_MAX + 1]; /* why, for people */
+};
+
+#define RL_MAX_PERMITS 1000000
+
+/* Permits of a limiter of the agent's configuration. Zero what is unused. */
+struct rl_acquire {
+	const char *limiter; /* 1..RL_NAME_MAX bytes */
+	const char *key;     /* key_len bytes of any kind: of an instance of its
+			      * own; NULL: of the one without a key */
+	size_t key_len;      /* 0..RL_NAME_MAX */
+	uint32_t permits;    /* 1..RL_MAX_PERMITS; 0 means 1 */
+	int no_longer;       /* not 0: not when it means to wait longer than */
+	uint64_t max_wait_us; /* 0..31536000000000, a year; 0 without it */
+	uint32_t timeout_ms;  /* for the agent's answer; 0: as rl_options */
+};
+
+/* An error control of the agent's configuration. Zero what is unused. */
+struct rl_error_control {
+	const char *control; /* 1..RL_NAME_MAX bytes */
+	const char *key;     /* as above */
+	size_t key_len;
+	uint32_t timeout_ms;
 };
 
 /*
@@ -265,6 +290,63 @@ int rl_collect(struct rl_client *client, struct rl_completion *out);
 int rl_submit_finish(struct rl_client *client, struct rl_work *work);
 
 /*
+ * Limiters that all processes of the host share. The agent answers at once,
+ * with how long to wait before going on, decision->wait_us microseconds; this
+ * call then waits that long, here, and returns when the work may begin, while
+ * what was submitted goes on. The agent may end meanwhile. At most a year.
+ *
+ * Allowed, source local, permit 1: granted, and waited for. Denied, reason
+ * resource, source local, permit 0: only with no_longer; it would have meant
+ * to wait wait_us (retry_after_ms is that, rounded up), so nothing was taken
+ * and nothing waited for; limit is the limiter. Failed, source policy: as a
+ * check's, and permit as rl_options.on_failure says, but never when the reason
+ * is validation, unknown-rule (no such limiter) or unauthorised. Then nobody
+ * waits and wait_us is 0. Returns what rl_check() does.
+ *
+ * Permits are spent when they are granted. rl_interrupt() ends the wait, as
+ * Cancelled with wait_us and by_agent as granted; who is interrupted, or dies,
+ * has spent them. When the connection breaks before the answer, it is asked
+ * again: that may spend permits twice, never pass more.
+ */
+int rl_acquire(struct rl_client *client, const struct rl_acquire *acquire,
+    struct rl_decision *decision);
+/*
+ * Something begins that may fail: without a delay while a burst lasts, then
+ * with one that doubles. It counts as failed until rl_error_success() says
+ * otherwise. All as rl_acquire(), but never Denied.
+ */
+int rl_error_begin(struct rl_client *client,
+    const struct rl_error_control *control, struct rl_decision *decision);
+/*
+ * What began last has succeeded. Returns as rl_report() does, RL_EREFUSED for
+ * an error control that the agent does not know. Not repeated when the
+ * connection breaks.
+ */
+int rl_error_success(
+    struct rl_client *client, const struct rl_error_control *control);
+/*
+ * The asynchronous forms, as rl_submit(), and collected among the checks as
+ * soon as the agent has answered: the caller waits decision.wait_us from then
+ * on, if that is Allowed. rl_cancel() makes it Cancelled at once, unless it is
+ * answered; nothing that was granted is given back. rl_submit_error_success()
+ * is best effort and collects nothing, like rl_submit_finish().
+ */
+int rl_submit_acquire(struct rl_client *client,
+    const struct rl_acquire *acquire, void *user, uint64_t *ticket);
+int rl_submit_error_begin(struct rl_client *client,
+    const struct rl_error_control *control, void *user, uint64_t *ticket);
+int rl_submit_error_success(
+    struct rl_client *client, const struct rl_error_control *control);
+/*
+ * Another rate for a limiter, with all its keys, until a reload brings another
+ * configured one: 0.001..1000000 permits a second, in steps of 10^-12. Only on
+ * the agent's control socket. timeout_ms 0: the usual one. Returns as
+ * rl_control(); repeated when the connection breaks.
+ */
+int rl_set_rate(struct rl_client *client, const char *limiter,
+    double permits_per_second, uint32_t timeout_ms);
+
+/*
  * One latency sample for a tracker of the agent's configuration, named as it
  * is there. key, key_len bytes of any kind, fills a {key} in that name; NULL:
  * none.
@@ -281,9 +363,9 @@ int rl_ping(
 /* Waits until the agent can decide. */
 int rl_wait(struct rl_client *client, uint32_t timeout_ms);
 /*
- * what: "status", "servers", "policy" or "rules". *json is malloc()ed,
- * NUL-terminated, yours. timeout_ms 0: the usual one to reach the agent, and
- * then at least 5 seconds for the document.
+ * what: "status", "servers", "policy", "rules" or "limiters". *json is
+ * malloc()ed, NUL-terminated, yours. timeout_ms 0: the usual one to reach the
+ * agent, and then at least 5 seconds for the document.
  */
 int rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
     char **json);
@@ -307,7 +389,8 @@ int rl_control(struct rl_client *client, const char *what, uint32_t timeout_ms);
 /*
  * Async-signal-safe and thread-safe: a call of this client that blocks now
  * gives up, a check as Cancelled after telling the agent (unless its decision
- * was made already: then that one counts), any other with RL_EINTERRUPTED.
+ * was made already: then that one counts), rl_acquire() and rl_error_begin()
+ * as Cancelled, any other with RL_EINTERRUPTED.
  * Without a call in progress, the next one gives up.
  */
 void rl_interrupt(struct rl_client *client);

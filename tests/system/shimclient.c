@@ -9,15 +9,26 @@
  *         query WHAT             control WHAT          fork RULE [KEY]
  *         explain RULE [KEY]     work RULE [KEY]       admits and finishes
  *         interrupt RULE [KEY]   another thread interrupts the check
+ *         acquire LIMITER [PERMITS [KEY [MAX_WAIT_US]]]
+ *         begin CONTROL [KEY]    success CONTROL [KEY]
+ *         rate LIMITER PERMITS_PER_SECOND
+ *       a KEY of acquire that is - stands for none
  *   shimclient flood SOCKET RULE CLIENTS CHECKS
  *       so many clients at once, a thread each, so many checks each
+ *   shimclient acquire SOCKET LIMITER TIMES [PERMITS [KEY [MAX_WAIT_US]]]
+ *       acquires so many times, or, TIMES being 20s, for so long and the last
+ *       one's wait; then one line, in which grants_us holds when each grant's
+ *       wait was over, in microseconds of the monotonic clock
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client-shim/rlshim.h"
@@ -54,10 +65,12 @@ print_decision(int status, const struct rl_decision *d)
 	printf("{\"status\": %d, \"outcome\": \"%s\", \"permit\": %s, "
 	       "\"source\": \"%s\", \"reason\": \"%s\", \"limit\": \"%s\", "
 	       "\"retry_after_ms\": %" PRIu32 ", \"server_id\": \"%" PRIu64
-	       "\", \"round\": %" PRIu32 ", \"elapsed_us\": %" PRIu64 "}\n",
+	       "\", \"round\": %" PRIu32 ", \"elapsed_us\": %" PRIu64
+	       ", \"wait_us\": %" PRIu64 ", \"by_agent\": %s}\n",
 	    status, rl_outcome_name(d->outcome), d->permit ? "true" : "false",
 	    rl_source_name(d->source), rl_reason_name(d->reason), d->limit,
-	    d->retry_after_ms, d->server_id, d->round, d->elapsed_us);
+	    d->retry_after_ms, d->server_id, d->round, d->elapsed_us,
+	    d->wait_us, d->by_agent ? "true" : "false");
 	fflush(stdout);
 }
 
@@ -209,6 +222,77 @@ call_report(struct rl_client *client, char **word, int words)
 	print_status(status, rl_last_text(client));
 }
 
+/* Of words LIMITER [PERMITS [KEY [MAX_WAIT_US]]]. */
+static struct rl_acquire
+word_acquire(char **word, int words)
+{
+	struct rl_acquire acquire = {.limiter = word[0]};
+
+	if (words > 1)
+		acquire.permits = (uint32_t)strtoul(word[1], NULL, 10);
+	if (words > 2 && strcmp(word[2], "-") != 0) {
+		acquire.key = word[2];
+		acquire.key_len = strlen(word[2]);
+	}
+	if (words > 3) {
+		acquire.no_longer = 1;
+		acquire.max_wait_us = strtoull(word[3], NULL, 10);
+	}
+	return acquire;
+}
+
+static void
+call_acquire(struct rl_client *client, char **word, int words)
+{
+	const struct rl_acquire acquire = word_acquire(word + 1, words - 1);
+	struct rl_decision decision;
+	int status = rl_acquire(client, &acquire, &decision);
+
+	print_decision(status, &decision);
+}
+
+static void
+call_error(struct rl_client *client, char **word, int words)
+{
+	struct rl_error_control control = {.control = word[1]};
+	struct rl_decision decision;
+	int status;
+
+	if (words > 2) {
+		control.key = word[2];
+		control.key_len = strlen(word[2]);
+	}
+	if (strcmp(word[0], "begin") == 0) {
+		status = rl_error_begin(client, &control, &decision);
+		print_decision(status, &decision);
+	} else {
+		status = rl_error_success(client, &control);
+		print_status(status, rl_last_text(client));
+	}
+}
+
+/* False: none of these. */
+static bool
+call_limiter(struct rl_client *client, char **word, int words)
+{
+	const char *verb = word[0];
+	int status;
+
+	if (strcmp(verb, "acquire") == 0 && words >= 2) {
+		call_acquire(client, word, words);
+	} else if ((strcmp(verb, "begin") == 0 ||
+		       strcmp(verb, "success") == 0) &&
+		   words >= 2) {
+		call_error(client, word, words);
+	} else if (strcmp(verb, "rate") == 0 && words == 3) {
+		status = rl_set_rate(client, word[1], atof(word[2]), 0);
+		print_status(status, rl_last_text(client));
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void
 call(struct rl_client *client, char **word, int words)
 {
@@ -238,7 +322,7 @@ call(struct rl_client *client, char **word, int words)
 	} else if (strcmp(verb, "control") == 0 && words == 2) {
 		status = rl_control(client, word[1], 0);
 		print_status(status, rl_last_text(client));
-	} else {
+	} else if (!call_limiter(client, word, words)) {
 		die(verb, RL_EINVAL);
 	}
 }
@@ -352,6 +436,86 @@ run_flood(int argc, char **argv)
 	return 0;
 }
 
+static int64_t
+now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+struct grants {
+	int outcomes[4];
+	size_t count, room;
+	int64_t *at; /* of each, when its wait was over */
+};
+
+static void
+grants_add(struct grants *g, const struct rl_decision *d)
+{
+	g->outcomes[d->outcome]++;
+	if (d->outcome != RL_ALLOWED)
+		return;
+	if (g->count == g->room) {
+		g->room = g->room != 0 ? 2 * g->room : 1024;
+		g->at = realloc(g->at, g->room * sizeof(*g->at));
+		if (g->at == NULL)
+			die("acquire", RL_ENOMEM);
+	}
+	g->at[g->count++] = now_us();
+}
+
+static void
+grants_print(const struct grants *g, int64_t begun_us)
+{
+	size_t i;
+
+	printf("{\"granted\": %d, \"refused\": %d, \"failed\": %d, "
+	       "\"cancelled\": %d, \"begun_us\": %" PRId64
+	       ", \"ended_us\": %" PRId64 ", \"grants_us\": [",
+	    g->outcomes[RL_ALLOWED], g->outcomes[RL_DENIED],
+	    g->outcomes[RL_FAILED], g->outcomes[RL_CANCELLED], begun_us,
+	    now_us());
+	for (i = 0; i < g->count; i++)
+		printf("%s%" PRId64, i > 0 ? ", " : "", g->at[i]);
+	printf("]}\n");
+}
+
+static int
+run_acquire(int argc, char **argv)
+{
+	int64_t begun = now_us(), until = INT64_MAX;
+	struct grants grants = {0};
+	struct rl_acquire acquire;
+	struct rl_client *client;
+	struct rl_decision d;
+	unsigned long long times, i;
+	char *unit;
+
+	if (argc < 5 || argc > 8)
+		return 64;
+	times = strtoull(argv[4], &unit, 10);
+	if (strcmp(unit, "s") == 0) {
+		until = begun + (int64_t)times * 1000000;
+		times = ULLONG_MAX;
+	} else if (*unit != '\0') {
+		return 64;
+	}
+	argv[4] = argv[3];
+	acquire = word_acquire(argv + 4, argc - 4);
+	client = open_client(argv[2], 0, RL_CLOSED);
+	for (i = 0; i < times && now_us() < until; i++) {
+		if (rl_acquire(client, &acquire, &d) != RL_OK)
+			die(rl_last_text(client), RL_EINVAL);
+		grants_add(&grants, &d);
+	}
+	rl_close(client);
+	grants_print(&grants, begun);
+	free(grants.at);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -359,6 +523,8 @@ main(int argc, char **argv)
 		return run_calls(argc, argv);
 	if (argc > 1 && strcmp(argv[1], "flood") == 0)
 		return run_flood(argc, argv);
-	fprintf(stderr, "usage: shimclient calls|flood ...\n");
+	if (argc > 1 && strcmp(argv[1], "acquire") == 0)
+		return run_acquire(argc, argv);
+	fprintf(stderr, "usage: shimclient calls|flood|acquire ...\n");
 	return 64;
 }

@@ -5,13 +5,19 @@
  * rlshim.c is included to reach what is kept, and with it a few system calls
  * that fail when told.
  */
+#include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-static bool no_watches, no_proc;
+static bool no_watches, no_proc, no_eventfd;
+
+/* Not while something is in flight. */
+static bool poll_fails(void);
 
 static int
 flaky_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
@@ -31,17 +37,37 @@ flaky_access(const char *path, int mode)
 	return no_proc ? -1 : access(path, mode);
 }
 
+static int
+flaky_eventfd(unsigned count, int flags)
+{
+	return no_eventfd ? -1 : eventfd(count, flags);
+}
+
+static int
+flaky_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+    const sigset_t *mask)
+{
+	if (!poll_fails())
+		return ppoll(fds, count, timeout, mask);
+	errno = ENOMEM;
+	return -1;
+}
+
 #define epoll_ctl flaky_epoll_ctl
 #define readlink  flaky_readlink
 #define access    flaky_access
+#define eventfd   flaky_eventfd
+#define ppoll     flaky_ppoll
 #include "client-shim/rlshim.c"
 #undef epoll_ctl
 #undef readlink
 #undef access
+#undef eventfd
+#undef ppoll
 
 #include <sys/wait.h>
 
-#include "tests/unit/rlshim_fixture.h"
+#include "tests/unit/rlshim_limit.h"
 
 static const struct rl_check hasty = {.rule = "checkout", .timeout_ms = 300};
 
@@ -315,6 +341,61 @@ START_TEST(a_loop_of_a_child)
 }
 END_TEST
 
+/* ---- a wait that nothing wakes ---- */
+
+static bool no_poll, awaited;
+
+/* An awaited wait is interrupted when it has looked for interrupts. */
+static bool
+poll_fails(void)
+{
+	bool waits = client->live == 0;
+
+	if (waits && awaited) {
+		awaited = false;
+		fake_let(&fake);
+	}
+	return waits && no_poll;
+}
+
+static void
+script_waits_and_interrupts(struct fake *f)
+{
+	int conn = fake_greet(f);
+
+	grant(f, conn, 20000);
+	grant(f, conn, LONG_US);
+	fake_hold(f);
+	rl_interrupt(client);
+}
+
+/* Waited all the same, and ended all the same. */
+START_TEST(waits_without_poll)
+{
+	no_poll = true;
+	fake_start(&fake, script_waits_and_interrupts);
+	acquire(&mail);
+	expect_granted(20000);
+	awaited = true;
+	acquire(&mail);
+	expect_cancelled();
+}
+END_TEST
+
+START_TEST(waits_without_an_eventfd)
+{
+	no_eventfd = true;
+	close(atomic_exchange(&client->wake, -1));
+	fake_start(&fake, script_waits_and_interrupts);
+	acquire(&mail);
+	expect_granted(20000);
+	awaited = true;
+	acquire(&mail);
+	expect_cancelled();
+	ck_assert_int_eq(atomic_load(&client->wake), -1);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -331,6 +412,8 @@ main(void)
 	tcase_add_test(tc, no_more_watches);
 	tcase_add_test(tc, without_proc);
 	tcase_add_test(tc, a_loop_of_a_child);
+	tcase_add_test(tc, waits_without_poll);
+	tcase_add_test(tc, waits_without_an_eventfd);
 	suite_add_tcase(s, tc);
 	return harness_run(s);
 }

@@ -1,11 +1,12 @@
 /*
  * What the shim refuses by itself: every argument out of its range ends in
- * RL_EINVAL, a check also in Failed (validation), with a text that begins
+ * RL_EINVAL, what decides also in Failed (validation), with a text that begins
  * with the name of the argument. Nobody listens here, so a call that tried
  * to connect would not come back in time.
  */
 #include "client-shim/rlshim.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tests/unit/harness.h"
@@ -150,6 +151,145 @@ START_TEST(reports_out_of_range)
 }
 END_TEST
 
+/* The same of an acquire, of which nothing is submitted either. */
+static void
+acquire_refused(struct rl_acquire bad, const char *text)
+{
+	memset(&decision, 0xFF, sizeof(decision));
+	ck_assert_int_eq(rl_acquire(client, &bad, &decision), RL_EINVAL);
+	ck_assert_int_eq(decision.outcome, RL_FAILED);
+	ck_assert_int_eq(decision.reason, RL_REASON_VALIDATION);
+	ck_assert_int_eq(decision.source, RL_SOURCE_POLICY);
+	ck_assert_int_eq(decision.permit, 0);
+	ck_assert_uint_eq(decision.wait_us, 0);
+	ck_assert_str_eq(decision.text, text);
+	ck_assert_str_eq(rl_last_text(client), text);
+	ck_assert_int_eq(rl_ping(client, 1, NULL), RL_EUNAVAILABLE);
+	ck_assert_int_eq(
+	    rl_submit_acquire(client, &bad, NULL, NULL), RL_EINVAL);
+	ck_assert_str_eq(rl_last_text(client), text);
+}
+
+START_TEST(acquires_out_of_range)
+{
+	const uint64_t year = UINT64_C(31536000000000);
+
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	acquire_refused(
+	    (struct rl_acquire){.permits = 1}, "limiter: 1 to 255 bytes");
+	acquire_refused(
+	    (struct rl_acquire){.limiter = ""}, "limiter: 1 to 255 bytes");
+	acquire_refused((struct rl_acquire){.limiter = too_long + 1},
+	    "limiter: 1 to 255 bytes");
+	acquire_refused((struct rl_acquire){.limiter = "m", .permits = 1000001},
+	    "permits: at most 1000000");
+	acquire_refused((struct rl_acquire){.limiter = "m", .key_len = 1},
+	    "key: NULL, but key_len is not 0");
+	acquire_refused(
+	    (struct rl_acquire){
+		.limiter = "m", .key = too_long, .key_len = 256},
+	    "key: at most 255 bytes");
+	acquire_refused(
+	    (struct rl_acquire){
+		.limiter = "m", .no_longer = 1, .max_wait_us = year + 1},
+	    "max_wait_us: at most 31536000000000");
+	acquire_refused((struct rl_acquire){.limiter = "m", .max_wait_us = 1},
+	    "max_wait_us: only with no_longer");
+	ck_assert_int_eq(rl_acquire(client, NULL, &decision), RL_EINVAL);
+	ck_assert_str_eq(decision.text, "acquire: NULL");
+	ck_assert_int_eq(
+	    rl_submit_acquire(client, NULL, NULL, NULL), RL_EINVAL);
+	ck_assert_int_eq(
+	    rl_acquire(client, &(struct rl_acquire){.limiter = "m"}, NULL),
+	    RL_EINVAL);
+	ck_assert_str_eq(rl_last_text(client), "decision: NULL");
+}
+END_TEST
+
+/* What is just within its range is asked: nobody is there to answer. */
+START_TEST(acquires_within_their_range)
+{
+	struct rl_acquire acquire = {.limiter = too_long + 2,
+	    .key = too_long + 2,
+	    .key_len = RL_NAME_MAX,
+	    .permits = RL_MAX_PERMITS,
+	    .no_longer = 1,
+	    .max_wait_us = UINT64_C(31536000000000),
+	    .timeout_ms = 1};
+
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	ck_assert_int_eq(rl_acquire(client, &acquire, &decision), RL_OK);
+	ck_assert_int_eq(decision.reason, RL_REASON_UNAVAILABLE);
+}
+END_TEST
+
+static void
+control_refused(const struct rl_error_control *bad, const char *text)
+{
+	memset(&decision, 0xFF, sizeof(decision));
+	ck_assert_int_eq(rl_error_begin(client, bad, &decision), RL_EINVAL);
+	ck_assert_int_eq(decision.outcome, RL_FAILED);
+	ck_assert_int_eq(decision.reason, RL_REASON_VALIDATION);
+	ck_assert_int_eq(decision.permit, 0);
+	ck_assert_str_eq(decision.text, text);
+	ck_assert_int_eq(rl_error_success(client, bad), RL_EINVAL);
+	ck_assert_str_eq(rl_last_text(client), text);
+	ck_assert_int_eq(
+	    rl_submit_error_begin(client, bad, NULL, NULL), RL_EINVAL);
+	ck_assert_int_eq(rl_submit_error_success(client, bad), RL_EINVAL);
+	ck_assert_str_eq(rl_last_text(client), text);
+}
+
+START_TEST(error_controls_out_of_range)
+{
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	control_refused(NULL, "control: NULL");
+	control_refused(
+	    &(struct rl_error_control){0}, "control: 1 to 255 bytes");
+	control_refused(&(struct rl_error_control){.control = ""},
+	    "control: 1 to 255 bytes");
+	control_refused(&(struct rl_error_control){.control = too_long + 1},
+	    "control: 1 to 255 bytes");
+	control_refused(
+	    &(struct rl_error_control){
+		.control = "s", .key = too_long, .key_len = 256},
+	    "key: at most 255 bytes");
+	control_refused(
+	    &(struct rl_error_control){.control = "s", .key_len = 1},
+	    "key: NULL, but key_len is not 0");
+	ck_assert_int_eq(rl_error_begin(client,
+			     &(struct rl_error_control){.control = "s"}, NULL),
+	    RL_EINVAL);
+}
+END_TEST
+
+static void
+rate_refused(const char *limiter, double rate, const char *text)
+{
+	ck_assert_int_eq(rl_set_rate(client, limiter, rate, 0), RL_EINVAL);
+	ck_assert_str_eq(rl_last_text(client), text);
+}
+
+START_TEST(rates_out_of_range)
+{
+	static const char range[] = "permits_per_second: 0.001 to 1000000";
+
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	rate_refused("m", NAN, range);
+	rate_refused("m", -NAN, range);
+	rate_refused("m", INFINITY, range);
+	rate_refused("m", -INFINITY, range);
+	rate_refused("m", 0, range);
+	rate_refused("m", -1, range);
+	rate_refused("m", 0.00099999999, range);
+	rate_refused("m", 1000000.0001, range);
+	rate_refused("m", 1e300, range);
+	rate_refused(NULL, 1, "limiter: 1 to 255 bytes");
+	rate_refused("", 1, "limiter: 1 to 255 bytes");
+	rate_refused(too_long + 1, 1, "limiter: 1 to 255 bytes");
+}
+END_TEST
+
 START_TEST(options_out_of_range)
 {
 	struct rl_client *other;
@@ -191,6 +331,10 @@ args_suite(void)
 	tcase_add_test(tc, checks_out_of_range);
 	tcase_add_test(tc, parts_out_of_range);
 	tcase_add_test(tc, reports_out_of_range);
+	tcase_add_test(tc, acquires_out_of_range);
+	tcase_add_test(tc, acquires_within_their_range);
+	tcase_add_test(tc, error_controls_out_of_range);
+	tcase_add_test(tc, rates_out_of_range);
 	tcase_add_test(tc, options_out_of_range);
 	suite_add_tcase(s, tc);
 	return s;

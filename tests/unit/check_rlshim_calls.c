@@ -170,7 +170,7 @@ START_TEST(documents)
 	ck_assert_int_eq(rl_query(client, "servers", 0, &json), RL_EREFUSED);
 	ck_assert_ptr_null(json);
 	ck_assert_int_eq(rl_query(client, "servers", 0, &json), RL_EPROTO);
-	ck_assert_int_eq(rl_query(client, "limiters", 0, &json), RL_EINVAL);
+	ck_assert_int_eq(rl_query(client, "counters", 0, &json), RL_EINVAL);
 	ck_assert_int_eq(rl_query(client, NULL, 0, &json), RL_EINVAL);
 	ck_assert_int_eq(rl_query(client, "status", 0, NULL), RL_EINVAL);
 }

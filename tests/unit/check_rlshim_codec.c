@@ -171,6 +171,52 @@ send_explain(uint8_t *buf, uint64_t id, const json_t *fields)
 	return enc_explain(buf, id, &check);
 }
 
+static size_t
+send_acquire(uint8_t *buf, uint64_t id, const json_t *fields, bool no_longer)
+{
+	struct rl_acquire acquire = {
+	    .limiter = c_string(fields, "limiter"),
+	    .permits = u32_of(fields, "permits"),
+	    .no_longer = no_longer,
+	};
+
+	if (no_longer)
+		acquire.max_wait_us = vec_number(fields, "max_wait_us");
+	if ((u32_of(fields, "options") & IPC_OPT_KEY) != 0)
+		acquire.key = bytes_of(fields, "key", &acquire.key_len);
+	return enc_acquire(buf, id, &acquire);
+}
+
+static size_t
+send_error(uint8_t *buf, uint64_t id, const json_t *fields, enum wire_type type)
+{
+	struct rl_error_control control = {
+	    .control = c_string(fields, "control"),
+	};
+
+	if ((u32_of(fields, "options") & IPC_OPT_KEY) != 0)
+		control.key = bytes_of(fields, "key", &control.key_len);
+	return enc_error_control(buf, type, id, &control);
+}
+
+/* Requests to limiters and error controls; 0: of another type. */
+static size_t
+send_limiting(uint8_t *buf, uint64_t id, const char *type, const json_t *fields)
+{
+	if (strcmp(type, "acquire") == 0)
+		return send_acquire(buf, id, fields, false);
+	if (strcmp(type, "try-acquire") == 0)
+		return send_acquire(buf, id, fields, true);
+	if (strcmp(type, "error-begin") == 0)
+		return send_error(buf, id, fields, W_ERROR_BEGIN);
+	if (strcmp(type, "error-success") == 0)
+		return send_error(buf, id, fields, W_ERROR_SUCCESS);
+	if (strcmp(type, "set-rate") == 0)
+		return enc_set_rate(buf, id, vec_number(fields, "rate"),
+		    c_string(fields, "limiter"));
+	return 0;
+}
+
 /* A request without a payload. */
 static enum wire_type
 bare_type(const char *type)
@@ -180,7 +226,8 @@ bare_type(const char *type)
 		enum wire_type type;
 	} rows[] = {{"cancel", W_CANCEL}, {"status", W_STATUS},
 	    {"servers", W_SERVERS}, {"policy", W_POLICY}, {"rules", W_RULES},
-	    {"reload", W_RELOAD}, {"drain", W_DRAIN}, {"quit", W_QUIT}};
+	    {"limiters", W_LIMITERS}, {"reload", W_RELOAD}, {"drain", W_DRAIN},
+	    {"quit", W_QUIT}};
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -227,7 +274,8 @@ send_vector(uint8_t *buf, const json_t *vector)
 		put_u32(&wait, u32_of(fields, "timeout_ms"));
 		return len;
 	}
-	return enc_plain(buf, bare_type(type), id, 0);
+	len = send_limiting(buf, id, type, fields);
+	return len != 0 ? len : enc_plain(buf, bare_type(type), id, 0);
 }
 
 /* Vectors of what another client could send, but this one never does. */
@@ -238,6 +286,9 @@ not_ours(const json_t *vector)
 	    "hello-none-in-common", "check-tokens-zero",
 	    "report-unknown-options", "report-rule-unknown-options",
 	    "explain-unknown-options", "explain-tokens-zero",
+	    "acquire-permits-zero", "acquire-unknown-options",
+	    "try-acquire-unknown-options", "error-begin-unknown-options",
+	    "error-success-unknown-options", "set-rate-highest",
 	    "status-unknown-flags"};
 	size_t i;
 
@@ -297,6 +348,7 @@ END_TEST
 static struct rl_decision decision;
 static struct rl_detail detail;
 static struct welcome welcome;
+static struct delay delay;
 static enum rl_reason verdict;
 static uint64_t last_id;
 static uint16_t code;
@@ -319,6 +371,8 @@ receive(uint16_t type, const uint8_t *payload, size_t len)
 		return dec_verdict(&g, 2, &verdict, text);
 	case W_GO_AWAY:
 		return dec_go_away(&g, &last_id, text);
+	case W_DELAY:
+		return dec_delay(&g, &delay);
 	case W_ERROR:
 		return dec_error(&g, &code, text);
 	default:
@@ -436,6 +490,11 @@ same_answer(uint16_t type, const json_t *fields)
 		ck_assert_uint_eq(last_id, vec_number(fields, "last_id"));
 		same_text(text, fields);
 		break;
+	case W_DELAY:
+		SAME(delay, fields, reason);
+		SAME(delay, fields, wait_us);
+		same_text(delay.text, fields);
+		break;
 	case W_ERROR:
 		ck_assert_uint_eq(code, vec_number(fields, "code"));
 		same_text(text, fields);
@@ -508,6 +567,27 @@ START_TEST(refuses_the_malformed)
 }
 END_TEST
 
+static void
+decision_is_bounded(void)
+{
+	ck_assert_int_le(decision.outcome, RL_CANCELLED);
+	ck_assert_int_le(decision.source, RL_SOURCE_SHADOW);
+	ck_assert_int_le(decision.reason, RL_REASON_CANCELLED);
+	ck_assert_uint_le(decision.limit_len, RL_NAME_MAX);
+	ck_assert_uint_le(strlen(decision.text), RL_TEXT_MAX);
+	ck_assert_uint_le(detail.guard_count, RL_MAX_GUARDS);
+	ck_assert_uint_le(detail.resource_count, RL_MAX_RESOURCES);
+}
+
+static void
+delay_is_bounded(void)
+{
+	ck_assert_int_le(delay.reason, RL_REASON_CANCELLED);
+	ck_assert_uint_le(strlen(delay.text), RL_TEXT_MAX);
+	if (delay.reason == RL_REASON_OK)
+		ck_assert_uint_le(delay.wait_us, 31536000000000u);
+}
+
 /* What still decodes is within the enumerations and bounds of rlshim.h. */
 START_TEST(random_mutations)
 {
@@ -515,28 +595,26 @@ START_TEST(random_mutations)
 	const json_t *vector;
 	uint8_t *frame;
 	size_t i, n, len, round;
+	uint16_t type;
 
 	json_array_foreach(vec_member(vectors, "messages"), i, vector)
 	{
 		vec_used = 0;
 		len = vec_frame(vector, &frame);
-		if (type_of(frame) != W_DECISION)
+		type = type_of(frame);
+		if (type != W_DECISION && type != W_DELAY)
 			continue;
 		for (round = 0; round < 400; round++) {
 			n = HEAD_LEN +
 			    harness_below(&state, (uint32_t)(len - HEAD_LEN));
 			frame[n] = (uint8_t)harness_random(&state);
 			if (!receive_copy(
-				W_DECISION, frame + HEAD_LEN, len - HEAD_LEN))
+				type, frame + HEAD_LEN, len - HEAD_LEN))
 				continue;
-			ck_assert_int_le(decision.outcome, RL_CANCELLED);
-			ck_assert_int_le(decision.source, RL_SOURCE_SHADOW);
-			ck_assert_int_le(decision.reason, RL_REASON_CANCELLED);
-			ck_assert_uint_le(decision.limit_len, RL_NAME_MAX);
-			ck_assert_uint_le(strlen(decision.text), RL_TEXT_MAX);
-			ck_assert_uint_le(detail.guard_count, RL_MAX_GUARDS);
-			ck_assert_uint_le(
-			    detail.resource_count, RL_MAX_RESOURCES);
+			if (type == W_DECISION)
+				decision_is_bounded();
+			else
+				delay_is_bounded();
 		}
 	}
 }
@@ -596,6 +674,7 @@ _Static_assert(RL_NAME_MAX == IPC_MAX_NAME, "name");
 _Static_assert(RL_MAX_GUARDS == IPC_MAX_GUARDS, "guards");
 _Static_assert(RL_MAX_RESOURCES == IPC_MAX_RESOURCES, "resources");
 _Static_assert((int)E_UNAUTHORISED == (int)IPC_ERR_UNAUTHORISED, "errors");
+_Static_assert((int)W_DELAY == (int)IPC_DELAY, "types");
 _Static_assert((int)W_ERROR == (int)IPC_ERROR, "types");
 
 START_TEST(names)

@@ -2,11 +2,12 @@
  * The shim's engine in random lives: an agent that answers in any order, or
  * late, or breaks, goes away, is busy and changes its configuration, against
  * a client that submits, cancels, collects and blocks in between. Each check
- * ends exactly once and nothing is left. rlshim.c is included to look.
+ * and each acquire ends exactly once and nothing is left. rlshim.c is included
+ * to look.
  */
 #include "client-shim/rlshim.c"
 
-#include "tests/unit/rlshim_fixture.h"
+#include "tests/unit/rlshim_limit.h"
 
 #define STEPS   4000
 #define PENDING 4096
@@ -19,7 +20,7 @@ struct peer {
 	pthread_t thread;
 	struct fake fake; /* for its way to write */
 	uint64_t random;
-	uint64_t pending[PENDING];
+	struct ipc_head pending[PENDING];
 	size_t count;
 	uint64_t last_id;
 	bool greeted;
@@ -61,19 +62,36 @@ peer_read(struct peer *p, struct ipc_head *head)
 	return true;
 }
 
+/* Waits are short: some are waited, in the test. */
+static void
+peer_delay(struct peer *p, const struct ipc_head *head)
+{
+	uint32_t wait_us = harness_below(&p->random, 300);
+
+	if (head->type == IPC_TRY_ACQUIRE && chance(p, 30))
+		fake_delay(&p->fake, 0, head->id, IPC_REASON_RESOURCE, 30001);
+	else if (chance(p, 90))
+		fake_delay(&p->fake, 0, head->id, IPC_REASON_OK, wait_us);
+	else
+		fake_delay(&p->fake, 0, head->id, IPC_REASON_OVERLOADED, 0);
+}
+
 static void
 peer_answer(struct peer *p, size_t i, bool cancelled)
 {
-	uint64_t id = p->pending[i];
+	const struct ipc_head head = p->pending[i];
 
 	p->pending[i] = p->pending[--p->count];
-	if (cancelled)
-		fake_decide(&p->fake, 0, id, IPC_CANCELLED, false,
+	ck_assert(!cancelled || head.type == IPC_CHECK);
+	if (head.type != IPC_CHECK)
+		peer_delay(p, &head);
+	else if (cancelled)
+		fake_decide(&p->fake, 0, head.id, IPC_CANCELLED, false,
 		    IPC_SOURCE_POLICY, IPC_REASON_CANCELLED);
 	else if (chance(p, 50))
-		fake_allow(&p->fake, 0, id);
+		fake_allow(&p->fake, 0, head.id);
 	else
-		fake_deny(&p->fake, 0, id);
+		fake_deny(&p->fake, 0, head.id);
 }
 
 /* Accepted is what came before one of the checks that wait. */
@@ -85,10 +103,11 @@ peer_go_away(struct peer *p)
 
 	if (p->count > 0 && chance(p, 70))
 		last_id =
-		    p->pending[harness_below(&p->random, (uint32_t)p->count)];
+		    p->pending[harness_below(&p->random, (uint32_t)p->count)]
+			.id;
 	fake_go_away(&p->fake, 0, last_id);
 	for (i = p->count; i > 0; i--) {
-		if (p->pending[i - 1] > last_id)
+		if (p->pending[i - 1].id > last_id)
 			continue;
 		if (chance(p, 5))
 			break; /* and dies before the end */
@@ -104,12 +123,15 @@ peer_take(struct peer *p, const struct ipc_head *head)
 
 	switch (head->type) {
 	case IPC_CHECK:
+	case IPC_ACQUIRE:
+	case IPC_TRY_ACQUIRE:
+	case IPC_ERROR_BEGIN:
 		ck_assert_uint_lt(p->count, PENDING);
-		p->pending[p->count++] = head->id;
+		p->pending[p->count++] = *head;
 		break;
 	case IPC_CANCEL:
 		for (i = 0; i < p->count; i++) {
-			if (p->pending[i] == head->id) {
+			if (p->pending[i].id == head->id) {
 				peer_answer(p, i, true);
 				break;
 			}
@@ -118,6 +140,10 @@ peer_take(struct peer *p, const struct ipc_head *head)
 	case IPC_REPORT_RULE:
 		if (chance(p, 80))
 			fake_reported(&p->fake, 0, head->id, IPC_REASON_OK);
+		break;
+	case IPC_ERROR_SUCCESS:
+		if (chance(p, 80))
+			fake_done(&p->fake, 0, head->id, IPC_REASON_OK, "");
 		break;
 	default:
 		ck_assert_uint_eq(head->type, IPC_WAIT);
@@ -227,11 +253,31 @@ static void
 random_submit(uint64_t *random)
 {
 	static const uint32_t timeouts[] = {0, 0, 0, 0, 0, 1, 5, 30};
-	struct rl_check check = {.rule = "checkout",
-	    .timeout_ms = timeouts[harness_below(random, 8)]};
-	int status = rl_submit(client, &check, NULL, &checks[submitted],
-	    &checks[submitted].ticket);
+	uint32_t timeout_ms = timeouts[harness_below(random, 8)];
+	struct rl_check check = {.rule = "checkout", .timeout_ms = timeout_ms};
+	struct rl_acquire acquire = {
+	    .limiter = "mail", .timeout_ms = timeout_ms};
+	struct rl_error_control control = {
+	    .control = "smtp", .timeout_ms = timeout_ms};
+	void *user = &checks[submitted];
+	uint64_t *ticket = &checks[submitted].ticket;
+	int status;
 
+	switch (harness_below(random, 8)) {
+	case 0:
+		acquire.no_longer = 1;
+		acquire.max_wait_us = 30000;
+		/* fallthrough */
+	case 1:
+		status = rl_submit_acquire(client, &acquire, user, ticket);
+		break;
+	case 2:
+		status = rl_submit_error_begin(client, &control, user, ticket);
+		break;
+	default:
+		status = rl_submit(client, &check, NULL, user, ticket);
+		break;
+	}
 	if (status == RL_OK)
 		submitted++;
 	else
@@ -254,6 +300,8 @@ random_collect(void)
 	collected++;
 	rl_begin(&work, &simple, &completion.decision);
 	(void)rl_submit_finish(client, &work);
+	if (completion.decision.source == RL_SOURCE_LOCAL)
+		(void)rl_submit_error_success(client, &smtp);
 	return true;
 }
 
@@ -275,6 +323,13 @@ random_step(uint64_t *random, int fd)
 	} else if (what < 66) {
 		check_simple();
 		ck_assert_int_le(decision.outcome, RL_DENIED);
+	} else if (what < 69) {
+		acquire(&mail);
+		if (decision.outcome == RL_FAILED)
+			ck_assert_int_eq(decision.reason, RL_REASON_OVERLOADED);
+		else
+			ck_assert_uint_ge(
+			    decision.elapsed_us, decision.wait_us);
 	} else if (what < 90) {
 		random_collect();
 	} else if (readable(fd, 1)) {

@@ -207,6 +207,10 @@ decode(struct fake_message *m, struct reader *r)
 		struct ipc_explain explain;
 		struct ipc_ping ping;
 		struct ipc_wait wait;
+		struct ipc_acquire acquire;
+		struct ipc_try_acquire try_acquire;
+		struct ipc_error_control error;
+		struct ipc_set_rate rate;
 	} out;
 	int rc = -1;
 
@@ -239,6 +243,19 @@ decode(struct fake_message *m, struct reader *r)
 		break;
 	case IPC_WAIT:
 		rc = ipc_dec_wait(r, &out.wait);
+		break;
+	case IPC_ACQUIRE:
+		rc = ipc_dec_acquire(r, &out.acquire);
+		break;
+	case IPC_TRY_ACQUIRE:
+		rc = ipc_dec_try_acquire(r, &out.try_acquire);
+		break;
+	case IPC_ERROR_BEGIN:
+	case IPC_ERROR_SUCCESS:
+		rc = ipc_dec_error_control(r, &out.error);
+		break;
+	case IPC_SET_RATE:
+		rc = ipc_dec_set_rate(r, &out.rate);
 		break;
 	default:
 		rc = ipc_dec_empty(r);
@@ -387,6 +404,20 @@ fake_done(struct fake *f, int conn, uint64_t id, enum ipc_reason reason,
 
 	writer_init(&w, buf, sizeof(buf));
 	ck_assert_int_eq(ipc_enc_done(&w, id, &done), 0);
+	fake_write(f, conn, buf, writer_len(&w));
+}
+
+void
+fake_delay(struct fake *f, int conn, uint64_t id, enum ipc_reason reason,
+    uint64_t wait_us)
+{
+	struct ipc_delay delay = {
+	    (uint16_t)reason, wait_us, str("the fake said so")};
+	uint8_t buf[1024];
+	struct writer w;
+
+	writer_init(&w, buf, sizeof(buf));
+	ck_assert_int_eq(ipc_enc_delay(&w, id, &delay), 0);
 	fake_write(f, conn, buf, writer_len(&w));
 }
 

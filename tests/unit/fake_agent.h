@@ -83,6 +83,8 @@ void fake_error(
 void fake_go_away(struct fake *f, int conn, uint64_t last_id);
 void fake_done(struct fake *f, int conn, uint64_t id, enum ipc_reason reason,
     const char *text);
+void fake_delay(struct fake *f, int conn, uint64_t id, enum ipc_reason reason,
+    uint64_t wait_us);
 void fake_reported(
     struct fake *f, int conn, uint64_t id, enum ipc_reason reason);
 void fake_document(
