@@ -22,11 +22,13 @@ pkgconfig_DATA = client-shim/librlshim.pc
 bin_PROGRAMS += rlctl
 rlctl_SOURCES = \
 	client-shim/rlctl.c client-shim/rlctl.h \
+	client-shim/rlctl_acquire.c \
 	client-shim/rlctl_agent.c \
 	client-shim/rlctl_check.c \
 	client-shim/rlctl_document.c \
 	client-shim/rlctl_explain.c \
 	client-shim/rlctl_key.c \
+	client-shim/rlctl_limiters.c \
 	client-shim/rlctl_options.c client-shim/rlctl_options.h \
 	client-shim/rlctl_policy.c client-shim/rlctl_policy.h \
 	client-shim/rlctl_policy_print.c \

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +25,14 @@ static const char usage[] =
     "  run RULE [--key K] [--tokens N] [--timeout MS]\n"
     "        [--on-failure open|closed] -- COMMAND [ARGUMENTS]\n"
     "                         runs it when permitted, reports its latency\n"
+    "  acquire LIMITER [PERMITS] [--key K] [--max-wait MS] [--timeout MS]\n"
+    "        [--permit] [--on-failure open|closed]\n"
+    "                         waits for permits of a limiter of this host\n"
+    "  errctl begin NAME [--key K] [--timeout MS] [--permit]\n"
+    "        [--on-failure open|closed]\n"
+    "                         waits when what begins has failed before\n"
+    "  errctl success NAME [--key K] [--timeout MS]\n"
+    "                         what began last has not failed\n"
     "  report TRACKER MS [--key K] [--tenant T] [--timeout MS]\n"
     "  report --tracker NAME:TTL:MAX:BUF:MIN MS [--tenant T]\n"
     "        [--timeout MS]\n"
@@ -34,12 +43,16 @@ static const char usage[] =
     "  rules [--timeout MS]   the rules in force, and what came of them\n"
     "  explain RULE [--key K] [--tokens N] [--timeout MS]\n"
     "                         what a check of it would send\n"
+    "  limiters [--timeout MS]\n"
+    "                         those of this host, and what came of them\n"
     "  ping [--timeout MS]    is an agent there, and how fast it answers\n"
     "  wait [--timeout MS]    until a decision is possible\n"
     "  reload [--timeout MS]  the agent loads its configuration again\n"
     "  drain [--timeout MS]   the agent ends after the last check\n"
-    "  quit [--timeout MS]    ends the agent now; like the last two it asks\n"
-    "                         the control socket\n"
+    "  set-rate LIMITER RATE [--timeout MS]\n"
+    "                         permits a second, until a reload changes them\n"
+    "  quit [--timeout MS]    ends the agent now; like the last three it\n"
+    "                         asks the control socket\n"
     "  key show [FILE]        what is in a key, without the secret\n"
     "\n"
     "  --socket PATH   before the command (default $RL_AGENT_SOCKET, else\n"
@@ -48,9 +61,10 @@ static const char usage[] =
     "  --json          on every command that prints\n"
     "  -h, --help; -V, --version\n"
     "\n"
-    "check exits 0 allowed, 1 denied, 2 failed, 3 cancelled; with --permit 0\n"
-    "if the work may go on, else 1. run exits as the command, or so when it\n"
-    "was not permitted. 64 is a usage error. See rlctl(1).\n";
+    "check, acquire and errctl exit 0 allowed, 1 denied, 2 failed, 3\n"
+    "cancelled; with --permit 0 if the work may go on, else 1. run exits as\n"
+    "the command, or so when it was not permitted. 64 is a usage error. See\n"
+    "rlctl(1).\n";
 
 static const struct {
 	const char *name;
@@ -69,6 +83,10 @@ static const struct {
     {"reload", rlctl_reload},
     {"drain", rlctl_drain},
     {"quit", rlctl_quit},
+    {"acquire", rlctl_acquire},
+    {"errctl", rlctl_errctl},
+    {"limiters", rlctl_limiters},
+    {"set-rate", rlctl_set_rate},
     {"key", rlctl_key},
 };
 
@@ -99,8 +117,9 @@ rlctl_fail(int status, const char *fmt, ...)
 	return status;
 }
 
-uint32_t
-rlctl_number(const char *option, const char *text, uint32_t min, uint32_t max)
+uint64_t
+rlctl_long_number(
+    const char *option, const char *text, uint64_t min, uint64_t max)
 {
 	unsigned long long v;
 	char *end;
@@ -110,9 +129,16 @@ rlctl_number(const char *option, const char *text, uint32_t min, uint32_t max)
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
 	    v < min || v > max)
 		exit(rlctl_fail(RLCTL_USAGE,
-		    "%s: must be a number in %u..%u, not \"%s\"", option, min,
-		    max, text));
-	return (uint32_t)v;
+		    "%s: must be a number in %" PRIu64 "..%" PRIu64
+		    ", not \"%s\"",
+		    option, min, max, text));
+	return v;
+}
+
+uint32_t
+rlctl_number(const char *option, const char *text, uint32_t min, uint32_t max)
+{
+	return (uint32_t)rlctl_long_number(option, text, min, max);
 }
 
 void

@@ -12,7 +12,8 @@
 
 #include "client-shim/rlshim.h"
 
-/* Of every command but check and run, which exit by the outcome. */
+/* Of every command but check, run, acquire and errctl, which exit by the
+ * outcome. */
 #define RLCTL_OK    0
 #define RLCTL_ERROR 1
 #define RLCTL_USAGE 64
@@ -39,11 +40,17 @@ rlctl_command rlctl_wait;
 rlctl_command rlctl_reload;
 rlctl_command rlctl_drain;
 rlctl_command rlctl_quit;
+rlctl_command rlctl_acquire;
+rlctl_command rlctl_errctl;
+rlctl_command rlctl_limiters;
+rlctl_command rlctl_set_rate;
 rlctl_command rlctl_key;
 
 /* A decision in the form that was asked for; detail may be NULL. */
 void rlctl_print(FILE *to, const struct rlctl *ctl,
     const struct rl_decision *decision, const struct rl_detail *detail);
+/* That of a limiter or error control as JSON, with its wait. */
+void rlctl_print_wait(FILE *to, const struct rl_decision *decision);
 /* A name, any bytes: what could steer a terminal becomes "?". */
 void rlctl_write_name(FILE *to, const char *name, size_t len);
 void rlctl_print_name(const char *name, size_t len); /* to stdout */
@@ -74,6 +81,8 @@ int rlctl_fail(int status, const char *fmt, ...)
 /* A whole decimal number in min..max, or exits 64 naming the option. */
 uint32_t rlctl_number(
     const char *option, const char *text, uint32_t min, uint32_t max);
+uint64_t rlctl_long_number(
+    const char *option, const char *text, uint64_t min, uint64_t max);
 /*
  * A client of the application socket, or exits. Until rlctl_close() the first
  * SIGINT and the first SIGTERM interrupt its call; a second of the same kills.

@@ -120,7 +120,8 @@ rlctl_document(struct rlctl *ctl, const char *what)
 void
 rlctl_print_json(const json_t *document)
 {
-	json_dumpf(document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(12));
+	/* What is decimal, like a tenth, has 15 digits of its own. */
+	json_dumpf(document, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15));
 	putchar('\n');
 }
 

@@ -11,10 +11,15 @@ static const struct option known[] = {
     {"tracker", required_argument, NULL, 'r'},
     {"key", required_argument, NULL, 'k'},
     {"tokens", required_argument, NULL, 'n'},
+    {"max-wait", required_argument, NULL, 'w'},
+    {"on-failure", required_argument, NULL, 'f'},
+    {"permit", no_argument, NULL, 'p'},
     {"json", no_argument, NULL, 'j'},
 };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
+
+#define YEAR_MS 31536000000
 
 uint32_t
 rlctl_options_timeout(const char *text)
@@ -57,6 +62,17 @@ take_option(struct rlctl *ctl, struct rlctl_options *out, int c)
 		break;
 	case 'n':
 		out->tokens = rlctl_options_tokens(optarg);
+		break;
+	case 'w':
+		out->no_longer = 1;
+		out->max_wait_ms =
+		    rlctl_long_number("--max-wait", optarg, 0, YEAR_MS);
+		break;
+	case 'f':
+		out->on_failure = rlctl_options_failure(optarg);
+		break;
+	case 'p':
+		out->by_permit = 1;
 		break;
 	case 'j':
 		ctl->json = 1;

@@ -11,12 +11,16 @@ struct rlctl_options {
 	const char *tracker;
 	const char *key;
 	uint32_t tokens; /* 0: not given */
+	int no_longer;   /* --max-wait was given */
+	uint64_t max_wait_ms;
+	enum rl_failure on_failure;
+	int by_permit;
 };
 
 /*
  * Those that a command takes, by the letters of which: t(imeout), T(enant),
- * r (tracker), k(ey), n (tokens), j(son). Leaves optind at the first argument,
- * or exits 64.
+ * r (tracker), k(ey), n (tokens), w (max-wait), f (on-failure), p(ermit),
+ * j(son). Leaves optind at the first argument, or exits 64.
  */
 void rlctl_options(struct rlctl *ctl, struct rlctl_options *out, int argc,
     char **argv, const char *which);

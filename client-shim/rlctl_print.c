@@ -59,12 +59,11 @@ detail_json(json_t *out, const struct rl_detail *detail)
 	json_object_set_new(out, "guards", guards);
 }
 
-static void
-print_json(
-    FILE *to, const struct rl_decision *d, const struct rl_detail *detail)
+static json_t *
+decision_json(const struct rl_decision *d)
 {
-	json_t *out = json_pack("{s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, "
-				"s:I, s:o}",
+	return json_pack("{s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, "
+			 "s:I, s:o}",
 	    "outcome", rl_outcome_name(d->outcome), "permit", d->permit,
 	    "source", rl_source_name(d->source), "reason",
 	    rl_reason_name(d->reason), "limit",
@@ -79,12 +78,38 @@ print_json(
 	    "elapsed_us", (json_int_t)d->elapsed_us, "text",
 	    d->text[0] != '\0' ? name_json(d->text, strlen(d->text))
 			       : json_null());
+}
 
-	if (out != NULL && detail != NULL)
-		detail_json(out, detail);
+static void
+print_line(FILE *to, json_t *out)
+{
 	json_dumpf(out, to, JSON_COMPACT);
 	fputc('\n', to);
 	json_decref(out);
+}
+
+static void
+print_json(
+    FILE *to, const struct rl_decision *d, const struct rl_detail *detail)
+{
+	json_t *out = decision_json(d);
+
+	if (out != NULL && detail != NULL)
+		detail_json(out, detail);
+	print_line(to, out);
+}
+
+void
+rlctl_print_wait(FILE *to, const struct rl_decision *d)
+{
+	const int known = d->wait_us > 0 || d->outcome == RL_ALLOWED ||
+			  d->outcome == RL_DENIED;
+	json_t *out = decision_json(d);
+
+	if (out != NULL)
+		json_object_set_new(out, "wait_us",
+		    known ? json_integer((json_int_t)d->wait_us) : json_null());
+	print_line(to, out);
 }
 
 static const char *

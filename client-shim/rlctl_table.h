@@ -13,7 +13,7 @@ struct json_t;
 #define RLCTL_TABLE_WIDTH 118 /* characters of a row, where it can be */
 /* Bytes of a field as text: names are the longest, 255 of them. */
 #define RLCTL_TABLE_CELL 256
-#define RLCTL_TABLE_MAX  12 /* columns */
+#define RLCTL_TABLE_MAX  13 /* columns */
 
 struct rlctl_column {
 	const char *title;

@@ -2,9 +2,11 @@
 An agent that says what no real one would, to see what rlctl makes of it.
 """
 
+import fcntl
 import os
 import socket
 import struct
+import termios
 import threading
 
 import harness
@@ -67,6 +69,12 @@ def done(reason="ok", text=""):
                                   0) + wire.string(text)
 
 
+def delay(wait_us=0, reason="ok", text=""):
+    """The frame that answers an acquire or a begin."""
+    return wire.DELAY, struct.pack("<HHQ", wire.REASONS.index(reason), 0,
+                                   wait_us) + wire.string(text)
+
+
 def reported(reason="ok", text=""):
     return wire.REPORTED, struct.pack("<BBH", wire.REASONS.index(reason), 3,
                                       0) + wire.string(text)
@@ -86,6 +94,7 @@ class OpenAgent:
     def __init__(self, lab, answers, name="open.sock", default_ms=600000):
         self.answers, self.default_ms = answers, default_ms
         self.requests = []  # of (type, payload)
+        self.answered = 0  # of them
         self.connections = set()
         self.path = os.path.join(lab.path, name)
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -130,6 +139,13 @@ class OpenAgent:
         self.requests.append((kind, payload))
         if answer:
             peer.send(wire.frame(answer[0], ident, answer[1]))
+            self.answered += 1
+
+    def read(self, count):
+        """Have clients read that many answers?"""
+        return self.answered >= count and all(
+            fcntl.ioctl(conn, termios.TIOCOUTQ, bytes(4)) == bytes(4)
+            for conn in list(self.connections))
 
     def asked(self, kind):
         return [payload for asked, payload in list(self.requests)

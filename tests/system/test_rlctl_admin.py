@@ -26,7 +26,7 @@ RULE = {
     "guards": [{"tracker": "inventory", "below_ms": 80}],
     "counters": {"checks": 11, "allowed": 12, "denied": 13, "failed": 14,
                  "cancelled": 15, "permitted": 16, "would_deny": 17,
-                 "reports": 18}}
+                 "local": 19, "reports": 18}}
 EXPLAINED = {
     "rule": "checkout", "tenant": "main", "key_id": "7", "profile": "v2",
     "label": "shop", "mode": "enforce", "on_failure": "closed",
@@ -80,9 +80,9 @@ def test_rules_as_text(lab):
     head, one, two, three, empty, *rest = text.split("\n")
     same(head.split(), ["rule", "tenant", "mode", "offered", "checks",
                         "allowed", "denied", "would-deny", "failed",
-                        "cancelled", "permitted", "reports"])
+                        "local", "cancelled", "permitted", "reports"])
     same(one.split(), ["checkout", "main", "enforce", "yes", "11", "12", "13",
-                       "17", "14", "15", "16", "18"])
+                       "17", "14", "19", "15", "16", "18"])
     same(two.split()[:4],
          ["w" * 21 + "...", "\u00e9" * 21 + "...", "shadow", "no"])
     same(three.split()[3], "-")
