@@ -37,6 +37,7 @@ unit_tests = \
 	tests/unit/check_config \
 	tests/unit/check_config_equal \
 	tests/unit/check_config_key \
+	tests/unit/check_config_limiter \
 	tests/unit/check_config_listener \
 	tests/unit/check_config_load \
 	tests/unit/check_config_policy \
@@ -50,11 +51,14 @@ unit_tests = \
 	tests/unit/check_diagnosis \
 	tests/unit/check_discovery \
 	tests/unit/check_discovery_known \
+	tests/unit/check_discovery_log \
 	tests/unit/check_discovery_pace \
 	tests/unit/check_discovery_round \
 	tests/unit/check_dispatch \
 	tests/unit/check_dispatch_check \
 	tests/unit/check_dispatch_life \
+	tests/unit/check_dispatch_limit \
+	tests/unit/check_dispatch_local \
 	tests/unit/check_dispatch_rule \
 	tests/unit/check_dns \
 	tests/unit/check_dnsexchange \
@@ -63,14 +67,19 @@ unit_tests = \
 	tests/unit/check_dnswire \
 	tests/unit/check_endpoint \
 	tests/unit/check_errorrate \
+	tests/unit/check_errorrate_random \
 	tests/unit/check_estimate \
 	tests/unit/check_heap \
 	tests/unit/check_histogram \
 	tests/unit/check_id \
 	tests/unit/check_ipc \
+	tests/unit/check_ipc_enc \
+	tests/unit/check_limiters \
+	tests/unit/check_limiters_reload \
 	tests/unit/check_listener \
 	tests/unit/check_listener_place \
 	tests/unit/check_log \
+	tests/unit/check_log_flood \
 	tests/unit/check_loop \
 	tests/unit/check_members \
 	tests/unit/check_message \
@@ -82,7 +91,11 @@ unit_tests = \
 	tests/unit/check_peer \
 	tests/unit/check_policy \
 	tests/unit/check_random \
+	tests/unit/check_ratelimiter \
+	tests/unit/check_ratelimiter_random \
 	tests/unit/check_reader \
+	tests/unit/check_registry \
+	tests/unit/check_registry_random \
 	tests/unit/check_reload \
 	tests/unit/check_reload_tenants \
 	tests/unit/check_resolvconf \
@@ -93,6 +106,9 @@ unit_tests = \
 	tests/unit/check_rlshim_calls \
 	tests/unit/check_rlshim_codec \
 	tests/unit/check_rlshim_conn \
+	tests/unit/check_rlshim_limit \
+	tests/unit/check_rlshim_limit_async \
+	tests/unit/check_rlshim_limit_wait \
 	tests/unit/check_rlshim_process \
 	tests/unit/check_rlshim_random \
 	tests/unit/check_rlshim_resume \
@@ -113,8 +129,10 @@ unit_tests = \
 	tests/unit/check_sandbox_state \
 	tests/unit/check_sandbox_tracker \
 	tests/unit/check_schedule \
+	tests/unit/check_siphash \
 	tests/unit/check_slab \
 	tests/unit/check_status \
+	tests/unit/check_status_limiters \
 	tests/unit/check_status_policy \
 	tests/unit/check_status_rules \
 	tests/unit/check_suspect \
@@ -162,35 +180,44 @@ lint_tests = \
 	tests/lint/sources
 
 script_tests = \
+	tests/unit/check_ratelimiter_model.py \
 	tests/unit/check_schema.py \
 	tests/unit/check_schema_keys.py \
 	tests/unit/check_schema_random.py \
 	tests/vectors/ipc_vectors.sh
 
+# The longest first, as they are begun in this order; the rest by name.
 system_tests = \
+	tests/system/test_overload.py \
+	tests/system/test_dns.py \
+	tests/system/test_dns_hostile.py \
+	tests/system/test_reload_clients.py \
+	tests/system/test_interrupted.py \
+	tests/system/test_network.py \
+	tests/system/test_reload.py \
+	tests/system/test_limiters.py \
+	tests/system/test_peer.py \
+	tests/system/test_nonces.py \
 	tests/system/test_agent.py \
 	tests/system/test_async.py \
 	tests/system/test_containers.py \
 	tests/system/test_decisions.py \
-	tests/system/test_dns.py \
-	tests/system/test_dns_hostile.py \
 	tests/system/test_diagnosis.py \
 	tests/system/test_documents.py \
 	tests/system/test_faults.py \
 	tests/system/test_frames.py \
 	tests/system/test_hostile_reload.py \
-	tests/system/test_interrupted.py \
 	tests/system/test_listeners.py \
-	tests/system/test_network.py \
-	tests/system/test_nonces.py \
-	tests/system/test_overload.py \
-	tests/system/test_peer.py \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \
-	tests/system/test_reload.py \
-	tests/system/test_reload_clients.py \
 	tests/system/test_rlctl_admin.py \
+	tests/system/test_rlctl_limit.py \
 	tests/system/test_rlctl_run.py
+
+# What shows whether the distribution lacks something, without what is slow:
+# "make distcheck TESTS='$(distcheck_tests)'".
+distcheck_tests = tests/unit/check_schema.py $(unit_tests) $(vector_tests) \
+	$(replay_tests) $(world_tests) $(fuzz_tests)
 
 include $(srcdir)/tests/mutation/local.mk
 
@@ -221,6 +248,8 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/system/reloading.py \
 	tests/system/shiftclock.c \
 	tests/system/wire.py \
+	tests/unit/GuavaModel.java \
+	tests/unit/ratelimiter_tools.py \
 	tests/unit/schema_tools.py \
 	tests/vectors/make_ipc.py \
 	tests/vectors/official-v1.json \
@@ -321,6 +350,7 @@ tests_libtests_a_SOURCES = \
 	tests/replay/script_private.h \
 	tests/replay/script_scene.c tests/replay/script_words.c \
 	tests/unit/agent_fixture.h \
+	tests/unit/allocations.h \
 	tests/unit/config_edit.h \
 	tests/unit/config_fixture.h \
 	tests/unit/conn_fixture.h \
@@ -334,11 +364,13 @@ tests_libtests_a_SOURCES = \
 	tests/unit/harness.h \
 	tests/unit/ipc_peer.c tests/unit/ipc_peer.h \
 	tests/unit/ipc_vectors.h \
+	tests/unit/limiters_fixture.h \
 	tests/unit/listener_fixture.h \
 	tests/unit/policy_oracle.c tests/unit/policy_oracle.h \
 	tests/unit/policy_oracle_run.c \
 	tests/unit/reload_fixture.h \
 	tests/unit/rlshim_fixture.h \
+	tests/unit/rlshim_limit.h \
 	tests/unit/sandbox_fixture.h \
 	tests/unit/tenant_fixture.h \
 	tests/unit/transport_fixture.h \
@@ -367,18 +399,19 @@ tests_fuzz_fuzz_ipc_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
 tests_fuzz_fuzz_key_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
 tests_fuzz_fuzz_policy_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
 
-# Loads configurations, for hands and for the schema's test.
-config_probe = tests/unit/config_probe
+# Load configurations and drive a limiter, for hands and for the Python tests.
+probes = tests/unit/config_probe tests/unit/ratelimiter_probe
 
-EXTRA_PROGRAMS = $(unit_tests) $(vector_tests) $(fuzz_tests) $(config_probe) \
+EXTRA_PROGRAMS = $(unit_tests) $(vector_tests) $(fuzz_tests) $(probes) \
 	tests/replay/replay
 EXTRA_LIBRARIES = tests/libtests.a tests/libshim.a tests/fuzz/libreplay.a
 
 if TESTS_ENABLED
 check_LIBRARIES += tests/libtests.a tests/libshim.a $(REPLAY_LIB)
-check_PROGRAMS += $(unit_tests) $(vector_tests) $(config_probe) \
+check_PROGRAMS += $(unit_tests) $(vector_tests) $(probes) \
 	tests/replay/replay
-TESTS += $(unit_tests) $(vector_tests) $(replay_tests) $(script_tests)
+# Scripts take longest.
+TESTS += $(script_tests) $(unit_tests) $(vector_tests) $(replay_tests)
 if FUZZER
 noinst_PROGRAMS += $(fuzz_tests)
 else

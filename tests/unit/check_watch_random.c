@@ -167,10 +167,12 @@ open_worlds(void)
 	ck_assert_ptr_nonnull(loop);
 	for (int i = 0; i < WORLDS; i++) {
 		struct world *w = &worlds[i];
+		char top[sizeof(w->top)];
 
-		snprintf(w->top, sizeof(w->top), "%s/watch-XXXXXX", tmp);
-		ck_assert_ptr_nonnull(mkdtemp(w->top));
-		snprintf(w->path, sizeof(w->path), "%s/a/b%s", w->top,
+		snprintf(top, sizeof(top), "%s/watch-XXXXXX", tmp);
+		ck_assert_ptr_nonnull(mkdtemp(top));
+		memcpy(w->top, top, sizeof(top));
+		snprintf(w->path, sizeof(w->path), "%s/a/b%s", top,
 		    i % 2 == 0 ? "" : "/c");
 		w->paths[0] = w->path;
 		w->watch = watch_new(loop, on_change, w);
