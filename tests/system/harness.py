@@ -282,7 +282,10 @@ def check_decision(d):
     else:
         same((d["server_id"], d["round"]), (None, None), d)
     if d["outcome"] != "denied":
-        same((d["limit"], d["retry_after_ms"]), (None, None), d)
+        same(d["limit"], None, d)
+        refused = (d["source"], d["permit"]) in (("local", False),
+                                                 ("shadow", True))
+        check(d["retry_after_ms"] is None or refused, d)
 
 
 class Lab:

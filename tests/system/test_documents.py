@@ -65,6 +65,7 @@ def test_the_readme_as_it_stands(lab):
     out = run_script(lab, script, TOP)
     for want in ("Allowed: ", "Denied: ", "denied: 1", '"outcome":"allowed"',
                  "rl-agent.json: ok", "main: ok, ", "allowed (ok): go on",
+                 "one sends mail 10", "two sends mail 10",
                  "checkout:customer-4", "outcome: 1", "source=shadow",
                  "goes on",
                  "too slow: 1", "no: 2", "reason=unauthorised",
@@ -88,7 +89,9 @@ def examples_document(lab, sandbox, key):
         {"main": tenant},
         {"checkout": {"resources": [{"bucket": "checkout:{key}",
                                      "window_ms": 1000, "limit": 100}]}},
-        {"inventory": {"ttl_ms": 10000}, "inventory:{key}": {}})
+        {"inventory": {"ttl_ms": 10000}, "inventory:{key}": {}},
+        limiters={"mail": {"permits_per_second": 10}},
+        error_controls={"smtp": {}})
 
 
 def test_the_examples_of_rlctl(lab):
@@ -137,14 +140,18 @@ def fields(document):
 
 
 def test_the_manual_explains_status(lab):
-    """rlctl(1) has the fields of status, servers and rules, and no others"""
+    """rlctl(1) has the fields of status, servers, rules and limiters, and no
+    others"""
     key = lab.keygen("main")
     sandbox = lab.sandbox(key, zone="rl.test")
     document = examples_document(lab, sandbox, key)
     document["rules"]["checkout"]["guards"] = [
         {"tracker": "inventory", "below_ms": 100}]
+    document["rules"]["local"] = {
+        "resources": [{"bucket": "local", "window_ms": 1000, "limit": 1}],
+        "on_failure": {"local": {"permits_per_second": 1}}}
     agent = lab.agent(document)
-    for what in ("status", "servers", "rules"):
+    for what in ("status", "servers", "rules", "limiters"):
         section = section_of("man/rlctl.1", what.upper())
         same(re.findall(r"^\.It Sy (\w+)$", section, re.M),
              list(fields(agent.ctl(what, "--json").json())), what)
@@ -227,8 +234,9 @@ def test_help_names_every_command(lab):
     page = read("man/rlctl.1")
     text = lab.ctl("--help").out
     for command in ("check", "run", "report", "status", "servers", "policy",
-                    "rules", "explain", "ping", "wait", "reload", "drain",
-                    "quit", "key show"):
+                    "rules", "explain", "acquire", "errctl begin",
+                    "errctl success", "limiters", "set-rate", "ping", "wait",
+                    "reload", "drain", "quit", "key show"):
         check(command in text, "rlctl --help lacks", command)
         check(command.split()[0] in page, "rlctl(1) lacks", command)
 

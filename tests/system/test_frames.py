@@ -65,6 +65,7 @@ def malformed_frames():
     yield "type 0", "type", wire.frame(0, 5)
     yield "unknown type", "type", wire.frame(0x7777, 5)
     yield "an agent's type", "type", wire.frame(wire.DECISION, 5, tail)
+    yield "an agent's delay", "type", wire.frame(wire.DELAY, 5, bytes(14))
     yield "a second HELLO", "greeting", wire.hello()
     yield "a check cut short", "malformed", wire.frame(
         wire.CHECK, 5, tail[:-1])
@@ -84,6 +85,20 @@ def malformed_frames():
     yield "a quit with a payload", "malformed", wire.frame(wire.QUIT, 5, b"x")
     yield "a wait of three bytes", "malformed", wire.frame(
         wire.WAIT, 5, b"abc")
+    yield "limiters with a payload", "malformed", wire.frame(
+        wire.LIMITERS, 5, b"x")
+    for name, asked in (
+            ("an acquire", wire.acquire(5, "mail", "k")),
+            ("a try-acquire", wire.try_acquire(5, "mail", 0, "k")),
+            ("an error-begin", wire.error_begin(5, "smtp", "k")),
+            ("an error-success", wire.error_success(5, "smtp", "k")),
+            ("a set-rate", wire.set_rate(5, "mail", 10**12))):
+        kind, = struct.unpack_from("<H", asked, 4)
+        yield name + " cut short", "malformed", wire.frame(
+            kind, 5, asked[16:-1])
+        yield name + " and a byte", "malformed", wire.frame(
+            kind, 5, asked[16:] + b"\0")
+    yield "a limiter of 256 bytes", "malformed", wire.acquire(5, "l" * 256)
     yield "a report cut short", "malformed", wire.frame(
         wire.REPORT, 5, struct.pack("<II", 5, 0) + wire.string(""))
     yield "more guards than may be", "malformed", wire.frame(
@@ -138,9 +153,36 @@ def test_greeting(lab):
     fresh(agent)
 
 
+def limiter_values(client):
+    for what, frame, reason in (
+            ("permits 0", wire.acquire(5, "mail", permits=0), "validation"),
+            ("a million and one", wire.acquire(5, "mail", permits=1000001),
+             "validation"),
+            ("permits 2^32-1", wire.try_acquire(
+                5, "mail", 0, permits=0xFFFFFFFF), "validation"),
+            ("a wait over a year", wire.try_acquire(
+                5, "mail", wire.YEAR_US + 1), "validation"),
+            ("a wait of 2^64-1", wire.try_acquire(5, "mail", 2**64 - 1),
+             "validation"),
+            ("no such limiter", wire.acquire(5, "m\0"), "unknown-rule"),
+            ("no limiter's name", wire.try_acquire(5, "", 0),
+             "unknown-rule"),
+            ("no such control", wire.error_begin(5, "mail"),
+             "unknown-rule")):
+        client.send(frame)
+        d = client.delay()
+        same((d.reason, d.wait_us), (reason, 0), what)
+        check(d.text, what)
+    client.send(wire.error_success(5, "mail"))
+    same(client.done()[0], "unknown-rule")
+    client.send(wire.set_rate(5, "mail", 10**12))
+    same(client.done()[0], "unauthorised")
+
+
 def test_values(lab):
     """frames in good form that ask for nonsense are answered, not closed"""
-    sandbox, agent = bring_up(lab)
+    sandbox, agent = bring_up(lab, limiters={
+        "mail": {"permits_per_second": 1}})
     client = Client(agent.socket)
     cases = (
         ("tokens 0", wire.check(5, "demo", "k", tokens=0), "validation"),
@@ -164,6 +206,7 @@ def test_values(lab):
         client.send(frame)
         d = client.decision()
         same((d.outcome, d.reason, d.permit), ("failed", reason, False), what)
+    limiter_values(client)
     client.send(wire.adhoc(5))
     d = client.decision()
     same((d.outcome, d.permit), ("allowed", True), "nothing was asked for")
@@ -174,6 +217,80 @@ def test_values(lab):
     client.send(wire.adhoc(5, [(1000, 5, 1, "\0b")], label="\0l"))
     same(client.decision().outcome, "allowed")
     client.close()
+
+
+def acquires(client):
+    """A permit takes 1000 s; who comes next pays for it."""
+    for key in (None, "", "\0k"):
+        client.send(wire.acquire(5, "mail", key))
+        d = client.delay()
+        same((d.id, d.reason, d.wait_us), (5, "ok", 0), key)
+        client.send(wire.try_acquire(6, "mail", 1000000, key))
+        d = client.delay()
+        same((d.id, d.reason), (6, "resource"), key)
+        check(990000000 < d.wait_us <= 1000000000, d)
+    client.send(wire.acquire(7, "mail", permits=1000000))
+    d = client.delay()
+    same(d.reason, "ok")
+    check(990000000 < d.wait_us <= 1000000000, d)
+    # That was 31 years' worth.
+    client.send(wire.acquire(8, "mail"))
+    d = client.delay()
+    same((d.reason, d.wait_us), ("overloaded", 0))
+
+
+def begins(client):
+    """One is free, then delays of 60 and 120 s queue."""
+    for least, most in ((0, 0), (30, 60), (150, 180)):
+        client.send(wire.error_begin(9, "smtp"))
+        d = client.delay()
+        same((d.id, d.reason), (9, "ok"))
+        check(least <= d.wait_us / 1000000 <= most, d)
+    client.send(wire.error_success(10, "smtp"))
+    same(client.done(), ("ok", ""))
+
+
+def rates(client, control):
+    """Only the control socket sets them, and it does nothing else."""
+    for limiter, rate, reason in (
+            ("mail", 10**9 - 1, "validation"),
+            ("mail", 10**18 + 1, "validation"),
+            ("smtp", 10**12, "unknown-rule"),
+            ("mail", 10**18, "ok")):
+        control.send(wire.set_rate(5, limiter, rate))
+        same(control.done()[0], reason, limiter, rate)
+    client.send(wire.acquire(11, "mail", "fresh", permits=1000000))
+    same(client.delay().wait_us, 0)
+    client.send(wire.try_acquire(12, "mail", 10000000, "fresh"))
+    d = client.delay()
+    same(d.reason, "ok")
+    check(d.wait_us <= 1000000, d)
+    for frame in (wire.acquire(5, "mail"), wire.try_acquire(5, "mail", 0),
+                  wire.error_begin(5, "smtp")):
+        control.send(frame)
+        d = control.delay()
+        same((d.reason, d.wait_us), ("unauthorised", 0))
+    control.send(wire.error_success(5, "smtp"))
+    same(control.done()[0], "unauthorised")
+
+
+def test_limiters(lab):
+    """what is asked of limiters and error controls, byte for byte"""
+    _, agent = bring_up(lab, limiters={"mail": {"permits_per_second": 0.001}},
+                        error_controls={"smtp": {
+                            "burst": 1, "min_delay_ms": 60000,
+                            "max_delay_ms": 3600000}})
+    client = Client(agent.socket)
+    control = Client(os.path.join(os.path.dirname(agent.socket),
+                                  "control.sock"))
+    acquires(client)
+    begins(client)
+    rates(client, control)
+    for asking in (client, control):
+        asking.send(wire.limiters(13))
+        shown = str(asking.document())
+        check("mail" in shown and "smtp" in shown, shown)
+        asking.close()
 
 
 def test_same_id(lab):
@@ -197,7 +314,9 @@ def test_same_id(lab):
 
 def test_noise(lab):
     """random bytes and mutated frames from many connections"""
-    _, agent = bring_up(lab)
+    _, agent = bring_up(
+        lab, limiters={"mail": {"permits_per_second": 1}},
+        error_controls={"smtp": {}})
     seed = int(os.environ.get("TEST_SEED") or random.SystemRandom().getrandbits(
         32))
     harness.say(["TEST_SEED=%d" % seed])
@@ -206,7 +325,10 @@ def test_noise(lab):
     seeds = [wire.check(5, "demo", "k"), wire.hello(),
              wire.adhoc(6, [(1000, 5, 1, "b")] * 3,
                         [(1000, 10, 4, 2, 80, "g")] * 3),
-             wire.frame(wire.PING, 7, b"x" * 64), wire.frame(wire.STATUS, 8)]
+             wire.frame(wire.PING, 7, b"x" * 64), wire.frame(wire.STATUS, 8),
+             wire.acquire(9, "mail", "k"), wire.try_acquire(10, "mail", 1),
+             wire.error_begin(11, "smtp"), wire.error_success(12, "smtp", "k"),
+             wire.set_rate(13, "mail", 10**12)]
     for _ in range(300):
         client = Client(agent.socket, greet=rng.random() < 0.8)
         data = bytearray(b"".join(rng.choice(seeds)

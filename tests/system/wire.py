@@ -3,6 +3,7 @@ The protocol between applications and the agent, as proto/IPC.md has it, for
 tests that send what no well-behaved client sends, or many at once.
 """
 
+import json
 import os
 import socket
 import struct
@@ -10,12 +11,16 @@ import uuid
 
 HELLO, CHECK, ADHOC, CANCEL = 0x01, 0x10, 0x11, 0x12
 REPORT, REPORT_RULE, PING, WAIT = 0x20, 0x22, 0x30, 0x40
-STATUS, RULES, EXPLAIN = 0x41, 0x44, 0x45
-QUIT, RELOAD, DRAIN = 0x60, 0x61, 0x62
+STATUS, RULES, EXPLAIN, LIMITERS = 0x41, 0x44, 0x45, 0x46
+ACQUIRE, TRY_ACQUIRE, ERROR_BEGIN, ERROR_SUCCESS = 0x50, 0x51, 0x52, 0x53
+QUIT, RELOAD, DRAIN, SET_RATE = 0x60, 0x61, 0x62, 0x63
 WELCOME, DECISION, REPORTED, PONG = 0x8001, 0x8010, 0x8020, 0x8030
-DOCUMENT, GO_AWAY, DONE, ERROR = 0x8041, 0x8050, 0x8060, 0x807F
+DOCUMENT, GO_AWAY, DELAY = 0x8041, 0x8050, 0x8051
+DONE, ERROR = 0x8060, 0x807F
 
 MAX_FRAME = 16384
+MORE = 1
+YEAR_US = 365 * 86400 * 1000000
 MAGIC = 0x50494C52
 
 OUTCOMES = ("allowed", "denied", "failed", "cancelled")
@@ -65,6 +70,39 @@ def adhoc(ident, resources=(), guards=(), tenant="", label="", **more):
     return frame(ADHOC, ident, body)
 
 
+def named(name, key):
+    """The end of what is asked of a limiter or an error control."""
+    return (struct.pack("<I", 0 if key is None else 2) + string(name) +
+            string(key or ""))
+
+
+def acquire(ident, limiter, key=None, permits=1):
+    return frame(ACQUIRE, ident, struct.pack("<I", permits) +
+                 named(limiter, key))
+
+
+def try_acquire(ident, limiter, max_wait_us, key=None, permits=1):
+    return frame(TRY_ACQUIRE, ident, struct.pack("<QI", max_wait_us, permits) +
+                 named(limiter, key))
+
+
+def error_begin(ident, control, key=None):
+    return frame(ERROR_BEGIN, ident, named(control, key))
+
+
+def error_success(ident, control, key=None):
+    return frame(ERROR_SUCCESS, ident, named(control, key))
+
+
+def set_rate(ident, limiter, rate):
+    """rate: in 10^-12 permits a second, as it travels."""
+    return frame(SET_RATE, ident, struct.pack("<Q", rate) + string(limiter))
+
+
+def limiters(ident):
+    return frame(LIMITERS, ident)
+
+
 class Closed(Exception):
     """The agent closed the connection."""
 
@@ -81,12 +119,33 @@ class Decision:
         return "%s (%s), permit %s" % (self.outcome, self.reason, self.permit)
 
 
+def verdict(payload, more=""):
+    """Reason, what more says and text of a DONE or DELAY."""
+    form = "<HH" + more + "H"
+    reason, zero, *rest, length = struct.unpack_from(form, payload)
+    text = payload[struct.calcsize(form):]
+    assert zero == 0 and len(text) == length <= 512, payload
+    return (REASONS[reason], *rest, text.decode())
+
+
+class Delay:
+    def __init__(self, ident, payload):
+        self.id = ident
+        self.reason, self.wait_us, self.text = verdict(payload, "Q")
+        assert self.reason in ("ok", "resource") or self.wait_us == 0, self
+        assert self.reason != "ok" or self.wait_us <= YEAR_US, self
+
+    def __repr__(self):
+        return "%s, wait %d us: %s" % (self.reason, self.wait_us, self.text)
+
+
 class Client:
     def __init__(self, path, greet=True, timeout=60):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(timeout)
         self.sock.connect(path)
         self.buffer = b""
+        self.flags = 0  # of the last frame
         if greet:
             self.send(hello("test"))
             kind, _, payload = self.receive()
@@ -102,8 +161,8 @@ class Client:
                 length, = struct.unpack_from("<I", self.buffer)
                 assert 16 <= length <= MAX_FRAME, length
                 if len(self.buffer) >= length:
-                    _, kind, _, ident = struct.unpack_from("<IHHQ",
-                                                           self.buffer)
+                    _, kind, self.flags, ident = struct.unpack_from(
+                        "<IHHQ", self.buffer)
                     payload = self.buffer[16:length]
                     self.buffer = self.buffer[length:]
                     return kind, ident, payload
@@ -120,6 +179,27 @@ class Client:
         kind, ident, payload = self.receive()
         assert kind == DECISION, (hex(kind), payload)
         return Decision(ident, payload)
+
+    def delay(self):
+        """The next frame, a DELAY."""
+        kind, ident, payload = self.receive()
+        assert kind == DELAY, (hex(kind), payload)
+        return Delay(ident, payload)
+
+    def done(self):
+        """Reason and text of the next frame, a DONE."""
+        kind, _, payload = self.receive()
+        assert kind == DONE, (hex(kind), payload)
+        return verdict(payload)
+
+    def document(self):
+        """What the next frames hold, DOCUMENTs."""
+        text, self.flags = b"", MORE
+        while self.flags & MORE:
+            kind, _, payload = self.receive()
+            assert kind == DOCUMENT, (hex(kind), payload)
+            text += payload
+        return json.loads(text)
 
     def error(self):
         """The name of the ERROR that comes next and last."""
