@@ -1,7 +1,7 @@
 /*
  * The 4-ary heap: half the depth of a binary one, and the four children share
  * a cache line. Every move of a pointer goes through place(), which keeps
- * entry->slot true.
+ * entry->slot true. The run is an ordinary list.
  */
 #include "daemon/core/heap.h"
 
@@ -118,39 +118,70 @@ heap_reserve(struct heap *h, uint32_t count)
 	return 0;
 }
 
+static void
+join_run(struct heap *h, struct heap_entry *e)
+{
+	e->slot = HEAP_IN_RUN;
+	e->next = NULL;
+	e->prev = h->last;
+	*(h->last != NULL ? &h->last->next : &h->first) = e;
+	h->last = e;
+}
+
+static void
+leave_run(struct heap *h, struct heap_entry *e)
+{
+	*(e->prev != NULL ? &e->prev->next : &h->first) = e->next;
+	*(e->next != NULL ? &e->next->prev : &h->last) = e->prev;
+}
+
+static void
+leave_slots(struct heap *h, const struct heap_entry *e)
+{
+	struct heap_entry *last = h->slots[--h->count];
+
+	if (last != e)
+		settle(h, e->slot, last);
+}
+
 int
 heap_set(struct heap *h, struct heap_entry *e, int64_t when)
 {
-	if (e->slot != HEAP_OUT) {
-		assert(e->slot < h->count && h->slots[e->slot] == e);
-		e->when = when;
-		settle(h, e->slot, e);
+	const bool in_slots = e->slot < HEAP_IN_RUN;
+
+	if (e->slot != HEAP_OUT && e->when == when)
 		return 0;
-	}
-	if (heap_reserve(h, h->count + 1) != 0)
+	if (!in_slots && heap_reserve(h, h->count + 1) != 0)
 		return -1;
+	heap_remove(h, e);
 	e->when = when;
-	sift_up(h, h->count++, e);
+	if (h->last == NULL || h->last->when <= when)
+		join_run(h, e);
+	else
+		sift_up(h, h->count++, e);
 	return 0;
 }
 
 void
 heap_remove(struct heap *h, struct heap_entry *e)
 {
-	uint32_t slot = e->slot;
-	struct heap_entry *last;
-
-	if (slot == HEAP_OUT)
+	if (e->slot == HEAP_OUT)
 		return;
-	assert(slot < h->count && h->slots[slot] == e);
-	last = h->slots[--h->count];
+	if (e->slot == HEAP_IN_RUN) {
+		assert(h->first != NULL);
+		leave_run(h, e);
+	} else {
+		assert(e->slot < h->count && h->slots[e->slot] == e);
+		leave_slots(h, e);
+	}
 	e->slot = HEAP_OUT;
-	if (last != e)
-		settle(h, slot, last);
 }
 
 struct heap_entry *
 heap_first(const struct heap *h)
 {
-	return h->count > 0 ? h->slots[0] : NULL;
+	if (h->count == 0 ||
+	    (h->first != NULL && h->first->when <= h->slots[0]->when))
+		return h->first;
+	return h->slots[0];
 }

@@ -227,27 +227,20 @@ peers_follow(struct peers *ps, const struct members *members)
 	ps->count = members->count;
 }
 
-struct peer *
-peers_answered(
-    struct peers *ps, uint64_t server_id, const struct peer_answer *a)
+void
+peers_answered(struct peers *ps, struct peer *p, const struct peer_answer *a)
 {
-	struct peer *p = peers_find(ps, server_id);
-
 	ps->last_answer = a->now;
 	if (p != NULL)
 		peer_answered(p, a);
-	return p;
 }
 
-struct peer *
-peers_heard(struct peers *ps, uint64_t server_id, int64_t now)
+void
+peers_heard(struct peers *ps, struct peer *p, int64_t now)
 {
-	struct peer *p = peers_find(ps, server_id);
-
 	ps->last_answer = now;
 	if (p != NULL)
 		peer_heard(p, now);
-	return p;
 }
 
 void

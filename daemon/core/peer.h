@@ -88,7 +88,7 @@ struct peer_answer {
 	bool again;           /* this server has answered it before */
 };
 
-/* The kernel took a request. */
+/* The kernel took a request. now counts only while asked_since is 0. */
 void peer_sent(struct peer *p, int64_t now);
 /* The kernel refused a datagram. */
 void peer_send_error(struct peer *p, int error, int64_t now);
@@ -141,11 +141,11 @@ struct peers {
 void peers_follow(struct peers *ps, const struct members *members);
 /* The record of a server of the snapshot, or NULL. */
 struct peer *peers_find(struct peers *ps, uint64_t server_id);
-/* peer_answered() and peer_heard() for a server that may have departed; they
- * keep last_answer of all. Return its record, or NULL. */
-struct peer *peers_answered(
-    struct peers *ps, uint64_t server_id, const struct peer_answer *a);
-struct peer *peers_heard(struct peers *ps, uint64_t server_id, int64_t now);
+/* peer_answered() and peer_heard() for a server that may have departed, whose
+ * record is NULL then; they keep last_answer of all. */
+void peers_answered(
+    struct peers *ps, struct peer *p, const struct peer_answer *a);
+void peers_heard(struct peers *ps, struct peer *p, int64_t now);
 /* An operation that was sent is over, and listening for it has ended; answered
  * by any server at all? */
 void peers_operation(

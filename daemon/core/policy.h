@@ -108,10 +108,10 @@ enum policy_act {
 
 struct policy_action {
 	enum policy_act act;
+	enum policy_end end;
 	uint64_t targets; /* bit i: server i of the snapshot */
 	uint32_t round;   /* of the send, or the round that decided; N + 1 is
 			   * the final receive interval */
-	enum policy_end end;
 	uint32_t server;
 };
 
@@ -122,10 +122,10 @@ struct policy_op {
 	uint64_t members; /* bits of the snapshot */
 	uint64_t answered;
 	uint64_t pending_send; /* of a SEND or DELIVER not yet taken */
-	uint32_t preferred;
-	uint32_t round;
-	enum policy_state state;
-	enum policy_end end;
+	uint8_t preferred;
+	uint8_t round;
+	enum policy_state state : 8;
+	enum policy_end end : 8;
 	bool sent_any; /* some target of some transmission was sent */
 	bool complete_due;
 	bool watching; /* P(0) has not passed: the preferred may still miss */
