@@ -19,7 +19,7 @@ dec_str(struct reader *r, size_t max, bool *big)
 	s.len = reader_u16(r);
 	if (s.len > max) {
 		*big = true;
-		r->bad = true;
+		reader_fail(r);
 	}
 	s.bytes = reader_bytes(r, s.len);
 	if (s.bytes == NULL)
@@ -35,7 +35,7 @@ dec_count(struct reader *r, size_t max, bool *big)
 
 	if (n > max) {
 		*big = true;
-		r->bad = true;
+		reader_fail(r);
 		return 0;
 	}
 	return n;

@@ -45,7 +45,7 @@ static void
 enc_str(struct writer *w, const struct ipc_str *s, size_t max)
 {
 	if (s->len > max) {
-		w->full = true;
+		writer_fail(w);
 		return;
 	}
 	writer_u16(w, s->len);
@@ -86,7 +86,7 @@ enc_detail(struct writer *w, const struct ipc_decision *in)
 
 	if (in->guard_count > IPC_MAX_GUARDS ||
 	    in->resource_count > IPC_MAX_RESOURCES) {
-		w->full = true;
+		writer_fail(w);
 		return;
 	}
 	writer_u16(w, in->guard_count);
@@ -158,7 +158,7 @@ ipc_enc_pong(struct writer *w, uint64_t id, const struct ipc_ping *in)
 	struct frame f = enc_begin(w, IPC_PONG, 0, id);
 
 	if (in->bytes.len > IPC_MAX_PING)
-		w->full = true;
+		writer_fail(w);
 	writer_bytes(w, in->bytes.bytes, in->bytes.len);
 	return enc_end(&f);
 }

@@ -114,6 +114,24 @@ START_TEST(no_bytes_at_all)
 }
 END_TEST
 
+/* A decoder that rejects what it read ends the bytes for itself and others. */
+START_TEST(a_decoder_fails_it)
+{
+	struct reader r, sub;
+
+	reader_init(&r, bytes, sizeof bytes);
+	reader_u16(&r);
+	reader_fail(&r);
+	ck_assert(!reader_ok(&r) && !reader_done(&r));
+	ck_assert_uint_eq(reader_left(&r), 0);
+	ck_assert_uint_eq(reader_u8(&r), 0);
+	ck_assert_ptr_null(reader_bytes(&r, 0));
+	ck_assert_ptr_null(reader_bytes(&r, 1));
+	sub = reader_sub(&r, 0);
+	ck_assert(!reader_ok(&sub) && reader_left(&sub) == 0);
+}
+END_TEST
+
 /* Whatever is asked for, the cursor stays inside and counts exactly. */
 START_TEST(random_walk)
 {
@@ -161,6 +179,7 @@ main(void)
 	tcase_add_test(tc, copies);
 	tcase_add_test(tc, sub_reader_is_bounded);
 	tcase_add_test(tc, no_bytes_at_all);
+	tcase_add_test(tc, a_decoder_fails_it);
 	tcase_add_test(tc, random_walk);
 	suite_add_tcase(s, tc);
 	return harness_run(s);

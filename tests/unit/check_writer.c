@@ -109,6 +109,28 @@ START_TEST(space)
 }
 END_TEST
 
+/* An encoder that gives up: what was written counts, nothing follows. */
+START_TEST(an_encoder_fails_it)
+{
+	uint8_t buf[8];
+	struct writer w;
+
+	memset(buf, 0xaa, sizeof buf);
+	writer_init(&w, buf, sizeof buf);
+	writer_u16(&w, 0);
+	writer_fail(&w);
+	ck_assert(!writer_ok(&w));
+	writer_u8(&w, 0);
+	writer_u16(&w, 0);
+	writer_u32(&w, 0);
+	writer_bytes(&w, "x", 1);
+	ck_assert_ptr_null(writer_space(&w, 0));
+	writer_patch_u16(&w, 0, 0x0102);
+	ck_assert_uint_eq(writer_len(&w), 2);
+	ck_assert_mem_eq(buf, "\0\0\xaa\xaa\xaa\xaa\xaa\xaa", 8);
+}
+END_TEST
+
 /* The reader gives back what the writer took, for any sequence of widths. */
 START_TEST(reader_inverts)
 {
@@ -165,6 +187,7 @@ main(void)
 	tcase_add_test(tc, huge_length);
 	tcase_add_test(tc, patching);
 	tcase_add_test(tc, space);
+	tcase_add_test(tc, an_encoder_fails_it);
 	tcase_add_test(tc, reader_inverts);
 	suite_add_tcase(s, tc);
 	return harness_run(s);
