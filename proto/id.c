@@ -9,25 +9,22 @@
  *                                   min_samples
  *   ratelimitly.latency-tracker.v2  ttl_ms, max_samples, min_samples
  *
- * The digest is fetched once and its context is reused for every id.
+ * One digest context is reused for every id.
  */
 #include "proto/id.h"
 
 #include <assert.h>
-#include <openssl/evp.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/blake2s.h"
 #include "proto/err.h"
 #include "proto/writer.h"
 
-#define DIGEST_LEN   32
 #define SETTINGS_MAX 4
 
 struct id_hash {
-	EVP_MD *md;
-	EVP_MD_CTX *ctx;
+	struct blake2s *digest;
 };
 
 /* A domain is an array so that sizeof counts its NUL, which is hashed. */
@@ -42,10 +39,8 @@ id_hash_new(void)
 
 	if (h == NULL)
 		return NULL;
-	h->md = EVP_MD_fetch(NULL, "BLAKE2S-256", NULL);
-	h->ctx = EVP_MD_CTX_new();
-	if (h->md == NULL || h->ctx == NULL ||
-	    EVP_MD_get_size(h->md) != DIGEST_LEN) {
+	h->digest = blake2s_new();
+	if (h->digest == NULL) {
 		id_hash_free(h);
 		return NULL;
 	}
@@ -57,17 +52,16 @@ id_hash_free(struct id_hash *h)
 {
 	if (h == NULL)
 		return;
-	EVP_MD_CTX_free(h->ctx);
-	EVP_MD_free(h->md);
+	blake2s_free(h->digest);
 	free(h);
 }
 
 static int
 finish(struct id_hash *h, uint8_t out[ID_LEN])
 {
-	uint8_t digest[DIGEST_LEN];
+	uint8_t digest[BLAKE2S_LEN];
 
-	if (EVP_DigestFinal_ex(h->ctx, digest, NULL) != 1)
+	if (!blake2s_end(h->digest, digest))
 		return RLA_ECRYPTO;
 	memcpy(out, digest, ID_LEN);
 	return 0;
@@ -90,10 +84,10 @@ hash_named(struct id_hash *h, const char *domain, size_t domain_len,
 	for (i = 0; i < count; i++)
 		writer_u32(&v, settings[i]);
 	assert(writer_ok(&w) && writer_ok(&v));
-	if (EVP_DigestInit_ex2(h->ctx, h->md, NULL) != 1 ||
-	    EVP_DigestUpdate(h->ctx, head, writer_len(&w)) != 1 ||
-	    (len > 0 && EVP_DigestUpdate(h->ctx, name, len) != 1) ||
-	    EVP_DigestUpdate(h->ctx, tail, writer_len(&v)) != 1)
+	if (!blake2s_begin(h->digest) ||
+	    !blake2s_update(h->digest, head, writer_len(&w)) ||
+	    !blake2s_update(h->digest, name, len) ||
+	    !blake2s_update(h->digest, tail, writer_len(&v)))
 		return RLA_ECRYPTO;
 	return finish(h, out);
 }
@@ -130,8 +124,7 @@ id_tracker(struct id_hash *h, enum profile profile, const void *name,
 int
 id_digest(struct id_hash *h, const void *bytes, size_t len, uint8_t out[ID_LEN])
 {
-	if (EVP_DigestInit_ex2(h->ctx, h->md, NULL) != 1 ||
-	    (len > 0 && EVP_DigestUpdate(h->ctx, bytes, len) != 1))
+	if (!blake2s_begin(h->digest) || !blake2s_update(h->digest, bytes, len))
 		return RLA_ECRYPTO;
 	return finish(h, out);
 }

@@ -10,13 +10,16 @@ proto_libipc_a_SOURCES = \
 	proto/writer.c proto/writer.h
 
 proto_libproto_a_SOURCES = \
+	proto/aesgcm.c proto/aesgcm.h \
 	proto/bech32.c proto/bech32.h \
+	proto/blake2s.c proto/blake2s.h \
 	proto/credential.c proto/credential.h \
 	proto/forkpage.c proto/forkpage.h \
 	proto/id.c proto/id.h \
 	proto/nonce.c proto/nonce.h \
 	proto/packet.c proto/packet.h \
 	proto/pdu.c proto/pdu.h \
+	proto/provider.c proto/provider.h \
 	proto/random.c proto/random.h
 proto_libproto_a_CFLAGS = $(AM_CFLAGS) $(CRYPTO_CFLAGS)
 

@@ -26,12 +26,11 @@
 #include "proto/packet.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/aesgcm.h"
 #include "proto/err.h"
 #include "proto/reader.h"
 #include "proto/writer.h"
@@ -39,13 +38,16 @@
 #define TENANT_TYPE     0x4C52
 #define AUTH_HEADER_LEN 4
 #define COOKIE_LEN      CREDENTIAL_SECRET_LEN
-#define TAG_LEN         16
+#define TAG_LEN         AESGCM_TAG_LEN
+
+_Static_assert(
+    NONCE_LEN == AESGCM_NONCE_LEN && CREDENTIAL_SECRET_LEN == AESGCM_KEY_LEN,
+    "lengths of AES-256-GCM");
 
 struct packet_key {
 	enum auth_type auth;
 	uint8_t cookie[COOKIE_LEN]; /* AUTH_COOKIE only */
-	EVP_CIPHER_CTX *seal;       /* AUTH_AES only */
-	EVP_CIPHER_CTX *open;       /* AUTH_AES only */
+	struct aesgcm *cipher;      /* AUTH_AES only */
 };
 
 struct auth_row {
@@ -60,22 +62,6 @@ static const struct auth_row auth_rows[] = {
     [AUTH_AES] = {0x4541, AUTH_HEADER_LEN + NONCE_LEN + TAG_LEN},
 };
 #define AUTH_ROWS (sizeof auth_rows / sizeof auth_rows[0])
-
-static bool
-schedule_key(struct packet_key *key, const uint8_t *secret)
-{
-	EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
-	bool ok;
-
-	key->seal = EVP_CIPHER_CTX_new();
-	key->open = EVP_CIPHER_CTX_new();
-	ok = cipher != NULL && key->seal != NULL && key->open != NULL &&
-	     EVP_EncryptInit_ex2(key->seal, cipher, secret, NULL, NULL) == 1 &&
-	     EVP_DecryptInit_ex2(key->open, cipher, secret, NULL, NULL) == 1;
-	/* The contexts hold references of their own. */
-	EVP_CIPHER_free(cipher);
-	return ok;
-}
 
 struct packet_key *
 packet_key_new(const struct credential *cred)
@@ -92,7 +78,8 @@ packet_key_new(const struct credential *cred)
 		memcpy(key->cookie, cred->secret, COOKIE_LEN);
 		break;
 	case AUTH_AES:
-		if (!schedule_key(key, cred->secret)) {
+		key->cipher = aesgcm_new(cred->secret);
+		if (key->cipher == NULL) {
 			packet_key_free(key);
 			return NULL;
 		}
@@ -106,8 +93,7 @@ packet_key_free(struct packet_key *key)
 {
 	if (key == NULL)
 		return;
-	EVP_CIPHER_CTX_free(key->seal);
-	EVP_CIPHER_CTX_free(key->open);
+	aesgcm_free(key->cipher);
 	OPENSSL_cleanse(key, sizeof *key);
 	free(key);
 }
@@ -129,26 +115,6 @@ write_tenant(struct writer *w, const struct packet_head *head)
 	writer_u8(w, head->keep_port);
 	writer_u8(w, head->mgmt);
 	writer_zeros(w, 2);
-}
-
-/* The nonce is the end of the additional data, the tag follows it. */
-static int
-encrypt(EVP_CIPHER_CTX *ctx, const uint8_t *aad, size_t aad_len,
-    const uint8_t *nonce, const uint8_t *pdu, size_t pdu_len, uint8_t *tag,
-    uint8_t *out)
-{
-	int n;
-
-	if (EVP_EncryptInit_ex2(ctx, NULL, NULL, nonce, NULL) != 1 ||
-	    EVP_EncryptUpdate(ctx, NULL, &n, aad, (int)aad_len) != 1)
-		return RLA_ECRYPTO;
-	if (pdu_len > 0 &&
-	    EVP_EncryptUpdate(ctx, out, &n, pdu, (int)pdu_len) != 1)
-		return RLA_ECRYPTO;
-	if (EVP_EncryptFinal_ex(ctx, out + pdu_len, &n) != 1 ||
-	    EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, TAG_LEN, tag) != 1)
-		return RLA_ECRYPTO;
-	return 0;
 }
 
 int
@@ -181,8 +147,10 @@ packet_seal(struct packet_key *key, const struct packet_head *head,
 		writer_bytes(&w, nonce, NONCE_LEN);
 		aad_len = writer_len(&w);
 		tag = writer_space(&w, TAG_LEN);
-		rc = encrypt(key->seal, out, aad_len, nonce, pdu, pdu_len, tag,
-		    writer_space(&w, pdu_len));
+		if (!aesgcm_seal(key->cipher, nonce,
+			(struct aesgcm_aad){out, aad_len}, pdu, pdu_len,
+			writer_space(&w, pdu_len), tag))
+			rc = RLA_ECRYPTO;
 		break;
 	}
 	assert(writer_ok(&w));
@@ -252,27 +220,6 @@ packet_peek(const uint8_t *datagram, size_t len, struct packet_view *view)
 	return 0;
 }
 
-static bool
-decrypt(EVP_CIPHER_CTX *ctx, const struct packet_view *view, uint8_t *out)
-{
-	const uint8_t *nonce = view->secret, *tag = nonce + NONCE_LEN;
-	uint8_t end[EVP_MAX_BLOCK_LENGTH];
-	int n;
-
-	if (EVP_DecryptInit_ex2(ctx, NULL, NULL, nonce, NULL) != 1 ||
-	    EVP_DecryptUpdate(ctx, NULL, &n, view->aad, (int)view->aad_len) !=
-		1)
-		return false;
-	if (view->body_len > 0 && EVP_DecryptUpdate(ctx, out, &n, view->body,
-				      (int)view->body_len) != 1)
-		return false;
-	/* The library takes the tag as not const, but only copies it. */
-	if (EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_TAG, TAG_LEN,
-		(void *)(uintptr_t)tag) != 1)
-		return false;
-	return EVP_DecryptFinal_ex(ctx, end, &n) == 1;
-}
-
 int
 packet_open(struct packet_key *key, const struct packet_view *view,
     uint8_t *scratch, size_t cap, const uint8_t **pdu, size_t *pdu_len)
@@ -289,10 +236,12 @@ packet_open(struct packet_key *key, const struct packet_view *view,
 			return RLA_EAUTH;
 		break;
 	case AUTH_AES:
-		if (view->body_len > cap || view->body_len > INT_MAX ||
-		    view->aad_len > INT_MAX)
+		if (view->body_len > cap)
 			return RLA_ETOOBIG;
-		if (!decrypt(key->open, view, scratch)) {
+		if (!aesgcm_open(key->cipher, view->secret,
+			(struct aesgcm_aad){view->aad, view->aad_len},
+			view->body, view->body_len, scratch,
+			view->secret + NONCE_LEN)) {
 			OPENSSL_cleanse(scratch, view->body_len);
 			return RLA_EAUTH;
 		}
