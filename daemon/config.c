@@ -370,20 +370,31 @@ config_error_control(const struct config *config, const void *name, size_t len)
 	    sizeof(*config->error_controls), name, len);
 }
 
+/* The usual case, which every check meets. */
+static bool
+allows_all(const struct config_patterns *patterns)
+{
+	for (size_t i = 0; i < patterns->count; i++) {
+		if (strcmp(patterns->list[i], "*") == 0)
+			return true;
+	}
+	return false;
+}
+
 bool
 config_allows(
     const struct config_patterns *patterns, const void *name, size_t len)
 {
 	char text[CONFIG_NAME_MAX + 1];
-	bool plain = len < sizeof(text) && memchr(name, '\0', len) == NULL;
 
-	if (plain) {
-		memcpy(text, name, len);
-		text[len] = '\0';
-	}
+	if (allows_all(patterns))
+		return true;
+	if (len >= sizeof(text) || memchr(name, '\0', len) != NULL)
+		return false;
+	memcpy(text, name, len);
+	text[len] = '\0';
 	for (size_t i = 0; i < patterns->count; i++) {
-		if (strcmp(patterns->list[i], "*") == 0 ||
-		    (plain && fnmatch(patterns->list[i], text, 0) == 0))
+		if (fnmatch(patterns->list[i], text, 0) == 0)
 			return true;
 	}
 	return false;

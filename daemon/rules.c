@@ -56,25 +56,26 @@ check_rule(const struct rules *rules, const struct config_rule *rule,
 	return rc;
 }
 
-/* The name in room, or in the configuration when no brace is in it. */
+/* The name in room, or as it was compiled when it is the same for all. */
 static int
-place_name(struct rules_request *out, const char *kind, const char *name,
+place_name(struct rules_request *out, const struct rules_name *name,
     const struct rules_caller *caller, struct ipc_str *str,
     char text[RULES_TEXT_MAX])
 {
 	int rc;
 
-	if (strpbrk(name, "{}") == NULL) {
-		str->bytes = (const uint8_t *)name;
-		str->len = (uint16_t)strlen(name);
-		return 0;
-	}
 	assert(sizeof(out->name_room) - out->room_used >= CONFIG_NAME_MAX);
 	rc = rules_expand(
-	    kind, name, caller, out->name_room + out->room_used, str, text);
-	if (rc == 0)
+	    name, caller, out->name_room + out->room_used, str, text);
+	if (rc == 0 && !name->is_fixed)
 		out->room_used += str->len;
 	return rc;
+}
+
+static const struct compiled_bucket *
+buckets_of(const struct rules *rules, const struct config_rule *rule)
+{
+	return &rules->buckets[rules->list[rule - rules->config->rules].first];
 }
 
 /* All of a request but the ids. */
@@ -83,6 +84,7 @@ fill(const struct rules *rules, const struct config_rule *rule,
     const struct rules_caller *caller, uint32_t tokens,
     struct rules_request *out, char text[RULES_TEXT_MAX])
 {
+	const struct compiled_bucket *buckets = buckets_of(rules, rule);
 	int rc = 0;
 
 	out->room_used = 0;
@@ -93,19 +95,18 @@ fill(const struct rules *rules, const struct config_rule *rule,
 	out->rate.label_len = strlen(rule->label);
 	for (size_t i = 0; i < rule->guard_count && rc == 0; i++) {
 		const struct config_guard *g = &rule->guards[i];
+		const struct compiled_tracker *t = &rules->trackers[g->tracker];
 
-		rules_put_guard(&out->rate.guards[i],
-		    &rules->trackers[g->tracker].is, g->below_ms);
-		rc = place_name(out, "tracker",
-		    rules->config->trackers[g->tracker].name, caller,
-		    &out->guard_names[i], text);
+		rules_put_guard(&out->rate.guards[i], &t->is, g->below_ms);
+		rc = place_name(
+		    out, &t->name, caller, &out->guard_names[i], text);
 	}
 	for (size_t i = 0; i < rule->resource_count && rc == 0; i++) {
 		const struct config_resource *r = &rule->resources[i];
 
 		rules_put_resource(&out->rate.resources[i], r->window_ms,
 		    r->limit, tokens * r->tokens);
-		rc = place_name(out, "bucket", r->bucket, caller,
+		rc = place_name(out, &buckets[i].name, caller,
 		    &out->resource_names[i], text);
 	}
 	return rc;
@@ -117,9 +118,9 @@ identify_tracker(const struct rules *rules, enum profile profile, size_t index,
 {
 	const struct compiled_tracker *t = &rules->trackers[index];
 
-	if (!t->fixed)
+	if (!t->name.is_fixed)
 		return rules_tracker_id(
-		    rules->hash, profile, &t->is, name, id, text);
+		    rules->ids, profile, &t->is, name, id, text);
 	memcpy(id, t->id[profile], ID_LEN);
 	return 0;
 }
@@ -130,12 +131,11 @@ identify_bucket(const struct rules *rules, const struct config_rule *rule,
     char text[RULES_TEXT_MAX])
 {
 	const struct config_resource *r = &rule->resources[i];
-	const size_t first = rules->list[rule - rules->config->rules].first;
-	const struct compiled_bucket *b = &rules->buckets[first + i];
+	const struct compiled_bucket *b = &buckets_of(rules, rule)[i];
 
-	if (!b->fixed)
+	if (!b->name.is_fixed)
 		return rules_bucket_id(
-		    rules->hash, r->window_ms, r->limit, name, id, text);
+		    rules->ids, r->window_ms, r->limit, name, id, text);
 	memcpy(id, b->id, ID_LEN);
 	return 0;
 }
@@ -174,8 +174,8 @@ rules_show_guard(struct rules *rules, const struct config_rule *rule, size_t i,
 {
 	const struct config *c = rules->config;
 	const size_t tracker = rule->guards[i].tracker;
-	int rc = rules_expand("tracker", c->trackers[tracker].name, caller,
-	    out->room, &out->name, NULL);
+	int rc = rules_expand(&rules->trackers[tracker].name, caller, out->room,
+	    &out->name, NULL);
 
 	if (rc == 0)
 		rc = identify_tracker(rules, c->tenants[rule->tenant].profile,
@@ -187,7 +187,7 @@ int
 rules_show_resource(struct rules *rules, const struct config_rule *rule,
     size_t i, const struct rules_caller *caller, struct rules_shown *out)
 {
-	int rc = rules_expand("bucket", rule->resources[i].bucket, caller,
+	int rc = rules_expand(&buckets_of(rules, rule)[i].name, caller,
 	    out->room, &out->name, NULL);
 
 	if (rc == 0)
@@ -259,8 +259,8 @@ fill_sample(const struct rules *rules, enum profile profile, size_t index,
 {
 	uint8_t room[CONFIG_NAME_MAX];
 	struct ipc_str name;
-	int rc = rules_expand("tracker", rules->config->trackers[index].name,
-	    caller, room, &name, text);
+	int rc = rules_expand(
+	    &rules->trackers[index].name, caller, room, &name, text);
 
 	if (rc != 0)
 		return rc;

@@ -29,7 +29,7 @@ struct rules_caller {
 
 /*
  * A logical request, ready to be encoded: blocks, label, and each block's
- * name for messages. Those of a rule borrow name_room or the configuration,
+ * name for messages. Those of a rule borrow name_room or the compiled rules,
  * those of an ad-hoc check the frame that the check was decoded from. Keep
  * rate as it was asked: a response uses the slots of limit and tokens for
  * other things.
@@ -92,7 +92,7 @@ bool rules_local_varies(
 
 /* What one block of a rule is called for a caller. */
 struct rules_shown {
-	struct ipc_str name; /* borrows room */
+	struct ipc_str name; /* borrows room or the compiled rules */
 	uint8_t id[ID_LEN];
 	uint8_t room[CONFIG_NAME_MAX];
 };

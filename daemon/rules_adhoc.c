@@ -181,13 +181,13 @@ rules_build_adhoc(struct rules *rules, const struct config_tenant *tenant,
 	for (size_t i = 0; i < check->guard_count && rc == 0; i++) {
 		const struct rules_tracker t = tracker_of(&check->guards[i]);
 
-		rc = rules_tracker_id(rules->hash, tenant->profile, &t,
+		rc = rules_tracker_id(rules->ids, tenant->profile, &t,
 		    &out->guard_names[i], out->rate.guards[i].id, text);
 	}
 	for (size_t i = 0; i < check->resource_count && rc == 0; i++) {
 		struct pdu_resource *r = &out->rate.resources[i];
 
-		rc = rules_bucket_id(rules->hash, r->window_ms, r->limit,
+		rc = rules_bucket_id(rules->ids, r->window_ms, r->limit,
 		    &out->resource_names[i], r->id, text);
 	}
 	return rc;
@@ -236,5 +236,5 @@ rules_build_report_adhoc(struct rules *rules,
 		return rc;
 	rules_put_sample(out, &t, report->latency_ms);
 	return rules_tracker_id(
-	    rules->hash, tenant->profile, &t, &report->tracker, out->id, text);
+	    rules->ids, tenant->profile, &t, &report->tracker, out->id, text);
 }

@@ -103,21 +103,16 @@ hashed(int rc, char text[RULES_TEXT_MAX])
 }
 
 int
-rules_tracker_id(struct id_hash *hash, enum profile profile,
+rules_tracker_id(struct rules_ids *ids, enum profile profile,
     const struct rules_tracker *t, const struct ipc_str *name,
     uint8_t id[ID_LEN], char text[RULES_TEXT_MAX])
 {
-	return hashed(
-	    id_tracker(hash, profile, name->bytes, name->len, t->ttl_ms,
-		t->max_samples, t->buffer_size, t->min_samples, id),
-	    text);
+	return hashed(rules_ids_tracker(ids, profile, t, name, id), text);
 }
 
 int
-rules_bucket_id(struct id_hash *hash, uint32_t window_ms, uint32_t limit,
+rules_bucket_id(struct rules_ids *ids, uint32_t window_ms, uint32_t limit,
     const struct ipc_str *name, uint8_t id[ID_LEN], char text[RULES_TEXT_MAX])
 {
-	return hashed(
-	    id_bucket(hash, name->bytes, name->len, window_ms, limit, id),
-	    text);
+	return hashed(rules_ids_bucket(ids, window_ms, limit, name, id), text);
 }

@@ -8,15 +8,7 @@
 #define DAEMON_RULES_BLOCK_H
 
 #include "daemon/rules.h"
-#include "proto/id.h"
-
-/* A tracker, but for its name. */
-struct rules_tracker {
-	uint32_t ttl_ms;
-	uint32_t max_samples;
-	uint32_t buffer_size; /* nothing in PROFILE_V2 */
-	uint32_t min_samples;
-};
+#include "daemon/rules_ids.h"
 
 #define RULES_TOKENS_MAX UINT16_MAX /* what a block has room for */
 
@@ -41,10 +33,10 @@ void rules_put_sample(
     struct pdu_sample *out, const struct rules_tracker *t, uint32_t latency_ms);
 
 /* The id under a name that is filled in. 0 or RLA_ECRYPTO. */
-int rules_tracker_id(struct id_hash *hash, enum profile profile,
+int rules_tracker_id(struct rules_ids *ids, enum profile profile,
     const struct rules_tracker *t, const struct ipc_str *name,
     uint8_t id[ID_LEN], char text[RULES_TEXT_MAX]);
-int rules_bucket_id(struct id_hash *hash, uint32_t window_ms, uint32_t limit,
+int rules_bucket_id(struct rules_ids *ids, uint32_t window_ms, uint32_t limit,
     const struct ipc_str *name, uint8_t id[ID_LEN], char text[RULES_TEXT_MAX]);
 
 #endif
