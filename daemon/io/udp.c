@@ -13,7 +13,9 @@
 
 #include <linux/sock_diag.h>
 
-#define KERNEL_BYTES (4 * 1024 * 1024)
+/* Answers to tens of thousands of requests may come all at once. */
+#define RECEIVE_BYTES (16 * 1024 * 1024)
+#define SEND_BYTES    (4 * 1024 * 1024)
 
 socklen_t
 udp_address_len(const struct udp *udp)
@@ -68,13 +70,22 @@ turn_on(struct udp *udp, int level, int option)
 }
 
 static bool
+set_bytes(struct udp *udp, int option, int bytes)
+{
+	return setsockopt(udp->fd, SOL_SOCKET, option, &bytes, sizeof(bytes)) ==
+	       0;
+}
+
+static bool
 set_options(struct udp *udp)
 {
-	const int bytes = KERNEL_BYTES;
-
-	/* The kernel grants what its limits allow: no error of ours. */
-	(void)setsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	(void)setsockopt(udp->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	/*
+	 * The kernel grants what its limits allow, and all of it to who may
+	 * administer the network: no error of ours.
+	 */
+	if (!set_bytes(udp, SO_RCVBUFFORCE, RECEIVE_BYTES))
+		(void)set_bytes(udp, SO_RCVBUF, RECEIVE_BYTES);
+	(void)set_bytes(udp, SO_SNDBUF, SEND_BYTES);
 	if (udp->family == AF_INET)
 		return turn_on(udp, IPPROTO_IP, IP_RECVERR);
 	return turn_on(udp, IPPROTO_IPV6, IPV6_V6ONLY) &&
@@ -123,6 +134,8 @@ udp_new(struct loop *loop, int family, const struct udp_hooks *hooks, void *arg)
 		udp_free(udp);
 		return NULL;
 	}
+	udp_groups_init(udp);
+	udp_receive_init(udp);
 	return udp;
 }
 

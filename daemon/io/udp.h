@@ -3,7 +3,8 @@
  * chose. Reads and writes in batches (recvmmsg, sendmmsg), both bounded per
  * wake-up so that a flood starves nobody.
  *
- * Sends are queued by copy and leave at the end of the loop turn. When the
+ * Sends are queued by copy and leave at the end of the loop turn; those of one
+ * destination in order, and together where the kernel can do that. When the
  * kernel's buffer is full they wait for writability, but never past their
  * expiry. Each send is answered by one call of the sent hook. What comes back
  * later, by ICMP, is told by the refused hook. Both may come from inside
@@ -44,8 +45,8 @@ struct udp_hooks {
 	 * The network gave a datagram back that the kernel had taken. to: where
 	 * it was sent; error: ECONNREFUSED, EHOSTUNREACH, ENETUNREACH,
 	 * EMSGSIZE (the path takes less; the kernel has learnt it, and the next
-	 * one is cut to fit) and others. ICMP is not authenticated: a hint,
-	 * never a verdict.
+	 * one is cut to fit) and others. Several that left together may come
+	 * back as one. ICMP is not authenticated: a hint, never a verdict.
 	 */
 	void (*refused)(void *arg, const struct endpoint *to, int error);
 };

@@ -91,8 +91,8 @@ udp_read_errors(struct udp *udp)
 
 /* Datagrams */
 
-static int
-receive(struct udp *udp)
+void
+udp_receive_init(struct udp *udp)
 {
 	for (unsigned int i = 0; i < UDP_BATCH; i++) {
 		udp->in_iovs[i].iov_base = udp->in_bytes[i];
@@ -104,16 +104,17 @@ receive(struct udp *udp)
 		    .msg_iovlen = 1,
 		};
 	}
-	return recvmmsg(udp->fd, udp->in_msgs, UDP_BATCH, 0, NULL);
 }
 
 static void
 deliver(struct udp *udp, unsigned int i)
 {
-	const struct mmsghdr *m = &udp->in_msgs[i];
+	struct mmsghdr *m = &udp->in_msgs[i];
 	bool truncated = (m->msg_hdr.msg_flags & MSG_TRUNC) != 0;
 	struct endpoint from;
 
+	/* Of all that a call writes here, only this is read by the next. */
+	m->msg_hdr.msg_namelen = sizeof(udp->in_from[i]);
 	address_from_sockaddr(&udp->in_from[i], &from);
 	udp->counters.received++;
 	udp->counters.received_bytes += m->msg_len;
@@ -146,7 +147,7 @@ receive_failed(struct udp *udp, int error)
 static bool
 read_batch(struct udp *udp)
 {
-	int n = receive(udp);
+	int n = recvmmsg(udp->fd, udp->in_msgs, UDP_BATCH, 0, NULL);
 
 	if (n < 0)
 		return receive_failed(udp, errno);

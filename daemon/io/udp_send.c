@@ -5,7 +5,8 @@
  *
  * Whom an error concerns: EAGAIN and ENOMEM the socket, which waits; ENOBUFS
  * the device of one destination, and the others go on; anything else one
- * datagram, once it is sure that it is not the echo of an earlier one.
+ * datagram, once it is sure that it is not the echo of an earlier one. A group
+ * of datagrams that was refused goes again, each alone, to know which.
  */
 #include "daemon/io/udp_private.h"
 
@@ -47,16 +48,25 @@ finish(struct udp *udp, struct udp_out **at, int error)
 	answer(udp, token, error);
 }
 
-/* The first n of the batch, which is in the order of the list. */
+/*
+ * The datagrams of the first n groups of this call, in order. What the hooks
+ * append meanwhile is behind the last of them.
+ */
 static void
-finish_batch(struct udp *udp, unsigned int n, int error)
+finish_groups(struct udp *udp, unsigned int n, int error)
 {
 	struct udp_out **at = &udp->first;
+	unsigned int left = 0;
 
-	for (unsigned int i = 0; i < n; i++) {
-		while (*at != udp->batch[i])
+	for (unsigned int i = 0; i < n; i++)
+		left += udp->groups[i].count;
+	while (left > 0) {
+		if ((*at)->group < n) {
+			finish(udp, at, error);
+			left--;
+		} else {
 			at = &(*at)->next;
-		finish(udp, at, error);
+		}
 	}
 }
 
@@ -120,46 +130,40 @@ held_up(const struct udp *udp, const struct udp_out *out)
 }
 
 static unsigned int
-gather(struct udp *udp)
+gather(struct udp *udp, int64_t now)
 {
-	unsigned int n = 0;
+	bool room = true;
 
-	for (struct udp_out *out = udp->first; out != NULL && n < UDP_BATCH;
-	     out = out->next) {
-		if (held_up(udp, out))
-			continue;
-		udp->batch[n] = out;
-		udp->out_iovs[n] = (struct iovec){
-		    .iov_base = udp->out_bytes[out - udp->outs],
-		    .iov_len = out->len,
-		};
-		udp->out_msgs[n].msg_hdr = (struct msghdr){
-		    .msg_name = &out->to,
-		    .msg_namelen = udp_address_len(udp),
-		    .msg_iov = &udp->out_iovs[n],
-		    .msg_iovlen = 1,
-		};
-		n++;
+	udp_groups_begin(udp, now);
+	for (struct udp_out *out = udp->first; out != NULL; out = out->next) {
+		out->group = UDP_GROUPS;
+		if (room && !held_up(udp, out))
+			room = udp_group_add(udp, out);
 	}
-	return n;
+	return udp_groups_end(udp);
 }
 
 /*
- * The first of the batch was not sent. Is that its own error? What ICMP said
- * of an earlier datagram fails the next call too, so it is tried again, until
- * it fails with nothing in the error queue. Even then ECONNREFUSED is such an
+ * The first group was not sent. Is that its own error? What ICMP said of an
+ * earlier datagram fails the next call too, so it is tried again, until it
+ * fails with nothing in the error queue. Even then ECONNREFUSED is such an
  * echo, whose report found no room: a send does not know it by itself.
  */
 static void
 judge(struct udp *udp, int error)
 {
-	struct udp_out *out = udp->batch[0];
+	const struct udp_group *g = &udp->groups[0];
+	struct udp_out *out = g->first;
 	const uint8_t most = error == ECONNREFUSED ? ECHOES_MAX : 1;
 
-	if (udp_read_errors(udp) == 0 && out->failures >= most)
-		finish_batch(udp, 1, error);
-	else if (out->failures < ECHOES_MAX)
+	if (udp_read_errors(udp) == 0 && out->failures >= most) {
+		if (g->count > 1)
+			udp_group_split(udp, 0, error);
+		else
+			finish_groups(udp, 1, error);
+	} else if (out->failures < ECHOES_MAX) {
 		out->failures++;
+	}
 }
 
 /* Returns 0 to go on, or the errno that says to wait. */
@@ -169,9 +173,12 @@ send_failed(struct udp *udp, int error)
 	if (error == EAGAIN || error == ENOMEM)
 		return error;
 	if (error == ENOBUFS) {
+		/* A queue that cuts a group up drops what finds no room, and
+		 * says so only when that is all of it. */
+		udp_groups_pause(udp);
 		if (udp->fulls == UDP_FULL_MAX)
 			return error;
-		udp->full[udp->fulls++] = udp->batch[0]->to;
+		udp->full[udp->fulls++] = udp->groups[0].first->to;
 	} else if (error != EINTR) {
 		judge(udp, error);
 	}
@@ -181,17 +188,18 @@ send_failed(struct udp *udp, int error)
 static int
 send_batch(struct udp *udp)
 {
+	const int64_t now = loop_now();
 	unsigned int n;
 	int sent;
 
-	expire(udp, loop_now());
-	n = gather(udp);
+	expire(udp, now);
+	n = gather(udp, now);
 	if (n == 0)
 		return udp->fulls > 0 ? ENOBUFS : 0;
 	sent = sendmmsg(udp->fd, udp->out_msgs, n, 0);
 	if (sent < 0)
 		return send_failed(udp, errno);
-	finish_batch(udp, (unsigned int)sent, 0);
+	finish_groups(udp, (unsigned int)sent, 0);
 	return 0;
 }
 
@@ -301,9 +309,10 @@ udp_send(struct udp *udp, const struct endpoint *to, const void *bytes,
 	out->token = token;
 	out->len = len;
 	out->failures = 0;
+	out->alone = false;
 	address_to_sockaddr(to, &out->to);
 	if (len > 0)
-		memcpy(udp->out_bytes[out - udp->outs], bytes, len);
+		memcpy(out->bytes, bytes, len);
 	*udp->last = out;
 	udp->last = &out->next;
 	udp->waiting++;
@@ -328,6 +337,7 @@ udp_queue_init(struct udp *udp)
 	udp->earliest = INT64_MAX;
 	udp->retry_at = INT64_MAX;
 	for (unsigned int i = UDP_QUEUE; i-- > 0;) {
+		udp->outs[i].bytes = udp->out_bytes[i];
 		udp->outs[i].next = udp->unused;
 		udp->unused = &udp->outs[i];
 	}

@@ -246,6 +246,11 @@ START_TEST(a_closed_port_is_told_over_ipv6)
 }
 END_TEST
 
+/*
+ * What goes to a closed port in these tests is empty: such datagrams leave each
+ * alone, while a group is refused on this host as one.
+ */
+
 /* Every second one is refused, while the next is on its way already. */
 START_TEST(a_refusal_is_not_blamed_on_the_next)
 {
@@ -255,8 +260,8 @@ START_TEST(a_refusal_is_not_blamed_on_the_next)
 	int fd = closed_port(4, &nobody);
 
 	for (unsigned int i = 0; i < 1000; i++) {
-		send_to(
-		    a, &a_seen, i % 2 == 0 ? &nobody : &to, &i, sizeof(i), i);
+		send_to(a, &a_seen, i % 2 == 0 ? &nobody : &to, &i,
+		    i % 2 == 0 ? 0 : sizeof(i), i);
 	}
 	TURN_UNTIL(b_seen.datagrams == 500 && a_seen.refused == 500);
 	for (unsigned int i = 0; i < 1000; i++)
@@ -284,7 +289,7 @@ START_TEST(an_own_error_is_still_seen)
 		    i % 3 == 0   ? &nobody
 		    : i % 3 == 1 ? &broadcast
 				 : &to,
-		    &i, sizeof(i), i);
+		    &i, i % 3 == 0 ? 0 : sizeof(i), i);
 	}
 	TURN_UNTIL(b_seen.datagrams == 30 && a_seen.refused == 30);
 	for (unsigned int i = 0; i < 90; i++)
@@ -306,7 +311,7 @@ START_TEST(errors_cost_no_busy_loop)
 	struct loop_timer *t = loop_timer_new(loop, count_down, &one);
 
 	for (unsigned int i = 0; i < 200; i++) /* over what one call reads */
-		send_to(a, &a_seen, &nobody, &i, sizeof(i), i);
+		send_to(a, &a_seen, &nobody, NULL, 0, i);
 	TURN_UNTIL(udp_counters(a)->refused == 200);
 	receive_calls = 0;
 	loop_timer_set(t, loop_now() + 20000);
@@ -343,6 +348,29 @@ START_TEST(a_full_receive_buffer_is_counted)
 	ck_assert_int_eq(send(out, "next", 4, 0), 4);
 	TURN_UNTIL(a_seen.last_len == 4 && memcmp(a_seen.last, "next", 4) == 0);
 	close(out);
+	udp_free(a);
+}
+END_TEST
+
+/* What an unprivileged socket gets, or all that is asked for. */
+START_TEST(the_receive_buffer_is_what_may_be_had)
+{
+	const int asked = 16 * 1024 * 1024, other = 1024 * 1024;
+	int fd = next_fd(), got = 0, plain = 0, most;
+	struct udp *a = udp_new(loop, 4, &hooks, &a_seen);
+	int mine = stranger(a);
+	socklen_t len = sizeof(got);
+
+	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &len), 0);
+	setsockopt(mine, SOL_SOCKET, SO_RCVBUF, &asked, sizeof(asked));
+	ck_assert_int_eq(
+	    getsockopt(mine, SOL_SOCKET, SO_RCVBUF, &plain, &len), 0);
+	most = setsockopt(
+		   mine, SOL_SOCKET, SO_RCVBUFFORCE, &other, sizeof(other)) == 0
+		   ? 2 * asked
+		   : plain;
+	ck_assert_int_eq(got, most);
+	close(mine);
 	udp_free(a);
 }
 END_TEST
@@ -390,6 +418,7 @@ main(void)
 	tcase_add_test(tc, an_own_error_is_still_seen);
 	tcase_add_test(tc, errors_cost_no_busy_loop);
 	tcase_add_test(tc, a_full_receive_buffer_is_counted);
+	tcase_add_test(tc, the_receive_buffer_is_what_may_be_had);
 	tcase_add_test(tc, counters_add_up);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);

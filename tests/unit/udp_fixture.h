@@ -31,6 +31,8 @@ static unsigned int send_error_at;
 static int send_error_always;
 static unsigned int send_most; /* 0: all */
 static unsigned int send_calls;
+/* Asked of each message: 0, or the errno that it fails with. */
+static int (*send_verdict)(const struct msghdr *msg);
 static in_addr_t send_full;        /* the host behind a device that is full */
 static unsigned int send_echoes;   /* calls before which one is refused */
 static struct sockaddr_in refuses; /* by this port */
@@ -62,9 +64,24 @@ until_full(const struct mmsghdr *msgs, unsigned int n)
 	return i;
 }
 
+/* How many come before the first one that fails, and its errno. */
+static inline unsigned int
+until_failure(const struct mmsghdr *msgs, unsigned int n, int *error)
+{
+	*error = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		*error = send_verdict(&msgs[i].msg_hdr);
+		if (*error != 0)
+			return i;
+	}
+	return n;
+}
+
 int
 sendmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 {
+	int error = ENOBUFS;
+
 	send_calls++;
 	if (send_echoes > 0) {
 		send_echoes--;
@@ -81,8 +98,10 @@ sendmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 		n = send_most;
 	if (send_full != 0)
 		n = until_full(msgs, n);
+	if (send_verdict != NULL)
+		n = until_failure(msgs, n, &error);
 	if (n == 0) {
-		errno = ENOBUFS;
+		errno = error;
 		return -1;
 	}
 	return (int)syscall(SYS_sendmmsg, fd, msgs, n, flags);
@@ -212,6 +231,7 @@ setup(void)
 	send_error_at = receive_error_at = 0;
 	send_error_always = 0;
 	send_most = 0;
+	send_verdict = NULL;
 	send_full = 0;
 	send_echoes = 0;
 	send_calls = receive_calls = 0;
