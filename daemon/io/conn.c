@@ -6,18 +6,17 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "daemon/io/conninput.h"
 #include "daemon/io/connline.h"
-#include "daemon/io/connoutput.h"
 #include "daemon/io/connpool.h"
+#include "daemon/io/connwatch.h"
 
 #define LINGER_US    1000000 /* after the last of it, for the peer to read */
 #define LINGER_BYTES (256 * 1024)
@@ -38,16 +37,24 @@ peer_of(int fd, struct conn_peer *peer)
 	return 0;
 }
 
+static bool
+make_nonblocking(int fd)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && ((flags & O_NONBLOCK) != 0 ||
+				 fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0);
+}
+
 struct conn *
 conn_new(
     struct conn_pool *pool, int fd, const struct conn_hooks *hooks, void *arg)
 {
-	struct event_base *base = loop_base(pool->loop);
 	struct conn_peer peer;
 	struct conn_line *line;
 	struct conn *conn;
 
-	if (peer_of(fd, &peer) != 0 || evutil_make_socket_nonblocking(fd) != 0)
+	if (peer_of(fd, &peer) != 0 || !make_nonblocking(fd))
 		return NULL;
 	line = connline_get(pool, peer.uid);
 	conn = line != NULL ? slab_get(&pool->slab) : NULL;
@@ -67,11 +74,7 @@ conn_new(
 	    .empty_at = INT64_MIN,
 	};
 	outq_init(&conn->out);
-	event_assign(&conn->readable, base, fd, EV_READ | EV_PERSIST,
-	    conninput_ready, conn);
-	event_assign(&conn->writable, base, fd, EV_WRITE | EV_PERSIST,
-	    connoutput_ready, conn);
-	if (event_add(&conn->readable, NULL) != 0) {
+	if (connwatch_start(conn) != 0) {
 		connline_put(line);
 		slab_put(&pool->slab, conn);
 		return NULL;
@@ -144,6 +147,12 @@ conn_closing(const struct conn *conn)
 }
 
 int64_t
+conn_now(const struct conn *conn)
+{
+	return conn->pool->now;
+}
+
+int64_t
 conn_empty_at(const struct conn *conn)
 {
 	return conn->empty_at;
@@ -159,19 +168,9 @@ struct writer *
 conn_begin(struct conn *conn)
 {
 	struct conn_pool *pool = conn->pool;
-	uint8_t *room = pool->nowhere;
-	size_t cap = sizeof(pool->nowhere);
 
-	if (conn->state == CONN_OPEN) {
-		room = outq_room(&conn->out, &pool->outs, IPC_MAX_FRAME, &cap);
-		if (room == NULL) {
-			conn_close(conn);
-			return NULL;
-		}
-		connpool_dirty(conn); /* also gives back an unused buffer */
-	}
 	pool->writing = conn;
-	writer_init(&pool->writer, room, cap);
+	writer_init(&pool->writer, pool->room, sizeof(pool->room));
 	return &pool->writer;
 }
 
@@ -179,13 +178,18 @@ void
 conn_commit(struct conn *conn)
 {
 	struct conn_pool *pool = conn->pool;
+	const size_t len = writer_len(&pool->writer);
 
 	assert(pool->writing == conn);
 	pool->writing = NULL;
 	if (conn->state != CONN_OPEN || !writer_ok(&pool->writer))
 		return;
-	outq_add(&conn->out, writer_len(&pool->writer));
-	pool->moved += writer_len(&pool->writer);
+	if (!outq_put(&conn->out, &pool->outs, pool->room, len)) {
+		conn_close(conn);
+		return;
+	}
+	pool->moved += len;
+	connpool_dirty(conn);
 }
 
 void
@@ -195,28 +199,16 @@ conn_close(struct conn *conn)
 		connpool_end(conn);
 }
 
-static void
-read_by(struct conn *conn, event_callback_fn fn)
-{
-	event_del(&conn->readable);
-	event_assign(&conn->readable, loop_base(conn->pool->loop), conn->fd,
-	    EV_READ | EV_PERSIST, fn, conn);
-	if (event_add(&conn->readable, NULL) != 0)
-		connpool_end(conn);
-}
-
 /*
  * Closing at once would reset the connection under a peer that is still
  * sending, and what it was sent last might never be read: throw away its bytes
  * for a bounded while.
  */
 static void
-discard(evutil_socket_t fd, short what, void *arg)
+discard(struct conn *conn)
 {
-	struct conn *conn = arg;
-	ssize_t n = read(fd, conn->pool->in, CONN_READ_MAX);
+	ssize_t n = read(conn->fd, conn->pool->in, CONN_READ_MAX);
 
-	(void)what;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0)
@@ -228,7 +220,7 @@ discard(evutil_socket_t fd, short what, void *arg)
 	if (n > 0)
 		return;
 	conn->eof = true;
-	event_del(&conn->readable);
+	connwatch_deaf(conn);
 	if (conn->out.unsent == 0)
 		connpool_end(conn);
 }
@@ -255,7 +247,7 @@ conn_linger(struct conn *conn)
 	conninput_forget(conn);
 	connpool_reap(conn); /* for its hook */
 	connpool_set_deadline(conn, &pool->lingering, LINGER_US);
-	read_by(conn, discard);
+	connwatch_level(conn);
 	while (pool->lingering_count > most_lingering())
 		connpool_end(TAILQ_FIRST(&pool->lingering));
 }
@@ -271,27 +263,29 @@ conn_error(
 	if (conn->state != CONN_OPEN)
 		return;
 	w = conn_begin(conn);
-	if (w == NULL)
-		return;
 	(void)ipc_enc_error(w, id, &error); /* there is room for any frame */
 	conn_commit(conn);
-	conn_linger(conn);
+	if (conn->state == CONN_OPEN) /* there was memory for it */
+		conn_linger(conn);
 }
 
-/*
- * What it asks for now it has to ask of another connection. Read all the same:
- * of a peer that has gone without having read all, libevent tells readers and
- * writers, and not who waits for EV_CLOSED.
- */
+/* What it asks for now it has to ask of another connection. */
 static void
-ignore(evutil_socket_t fd, short what, void *arg)
+ignore(struct conn *conn)
 {
-	struct conn *conn = arg;
-	ssize_t n = read(fd, conn->pool->in, CONN_READ_MAX);
+	ssize_t n = read(conn->fd, conn->pool->in, CONN_READ_MAX);
 
-	(void)what;
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		conn_close(conn);
+}
+
+void
+conn_drop_input(struct conn *conn)
+{
+	if (conn->state == CONN_LINGER)
+		discard(conn);
+	else
+		ignore(conn);
 }
 
 void
@@ -304,7 +298,7 @@ conn_stop_reading(struct conn *conn)
 	connpool_untime(conn);
 	connline_unwait(conn);
 	conninput_forget(conn);
-	read_by(conn, ignore);
+	connwatch_level(conn);
 }
 
 /* It has as long to read the rest as it would have to finish a frame. */

@@ -76,10 +76,10 @@ void conn_set_user(struct conn *conn, void *user);
 void *conn_user(const struct conn *conn);
 
 /*
- * Room for one frame: a writer over at least IPC_MAX_FRAME bytes, encode into
- * it and commit. Leaves at the end of the turn. After the close it still
- * gives room, and the commit drops it. NULL without memory: the connection is
- * then closed.
+ * Room for one frame: a writer over IPC_MAX_FRAME bytes, never NULL; encode
+ * into it and commit. Leaves at the end of the turn. After the close it still
+ * gives room, and the commit drops it. A commit without memory closes the
+ * connection.
  */
 struct writer *conn_begin(struct conn *conn);
 void conn_commit(struct conn *conn);
@@ -99,6 +99,11 @@ void conn_finish(struct conn *conn);
 /* Is there no use in sending any more? After conn_error(), conn_close(),
  * conn_finish(), and when the peer has closed. */
 bool conn_closing(const struct conn *conn);
+/*
+ * In a frame or hungry hook: loop_now(), as it was when the frame came up, or
+ * some dozen small frames before.
+ */
+int64_t conn_now(const struct conn *conn);
 /*
  * loop_now() time after which the frame of the current hook was written: when
  * the socket was last seen empty. INT64_MIN when it never was.

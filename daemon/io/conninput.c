@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <event2/event.h>
+#include <sys/socket.h>
 
 #include "daemon/io/connline.h"
 #include "daemon/io/connoutput.h"
@@ -120,9 +118,25 @@ take_frames(struct conn *conn, const uint8_t *bytes, size_t len)
 			return at;
 		at += head.length;
 		conn->pool->moved += head.length;
+		connpool_look_at_clock(conn->pool);
 		conn->hooks->frame(conn->arg, conn, &head, &payload);
 	}
 	return at;
+}
+
+/*
+ * The kernel ends a read behind descriptors, whatever follows them: it drops
+ * them, since nothing here asks for any, and says so.
+ */
+static ssize_t
+take_bytes(struct conn *conn, uint8_t *to)
+{
+	struct iovec iov = {.iov_base = to, .iov_len = CONN_READ_MAX};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	const ssize_t n = recvmsg(conn->fd, &msg, 0);
+
+	conn->more = conn->more || (msg.msg_flags & MSG_CTRUNC) != 0;
+	return n;
 }
 
 /*
@@ -132,9 +146,11 @@ take_frames(struct conn *conn, const uint8_t *bytes, size_t len)
 static size_t
 receive(struct conn *conn, size_t have, bool *emptied)
 {
-	ssize_t n = read(conn->fd, conn->pool->in + have, CONN_READ_MAX);
+	const ssize_t n = take_bytes(conn, conn->pool->in + have);
+	const ssize_t full = conn->more ? 1 : CONN_READ_MAX;
 
-	*emptied = n < CONN_READ_MAX && (n >= 0 || errno == EAGAIN);
+	*emptied = n < full && (n >= 0 || errno == EAGAIN);
+	conn->readable = !*emptied;
 	if (n > 0)
 		return have + (size_t)n;
 	if (n == 0)
@@ -157,12 +173,21 @@ keep_rest(struct conn *conn, const uint8_t *bytes, size_t len, bool fresh)
 		connpool_set_deadline(conn, &pool->slow, pool->frame_timeout);
 }
 
+/* Nobody else tells it: not again of what it was told of. */
+static void
+wait_for_more(struct conn *conn)
+{
+	if (conn->backlog == BACKLOG_TURN ||
+	    (conn->backlog == BACKLOG_NONE && conn->readable && !conn->paused))
+		connline_wait(conn);
+}
+
 void
 conninput_read(struct conn *conn)
 {
 	uint8_t *bytes = conn->pool->in;
 	size_t have = conn->in_len;
-	int64_t now = loop_now();
+	const int64_t now = conn->pool->now;
 	bool emptied = false;
 	size_t used;
 
@@ -176,24 +201,23 @@ conninput_read(struct conn *conn)
 	if (emptied && used == have)
 		conn->empty_at = now;
 	keep_rest(conn, bytes + used, have - used, used > 0);
-	if (conn->backlog == BACKLOG_TURN)
-		connline_wait(conn);
 	if (conn->eof && conn->backlog == BACKLOG_NONE)
 		conn_close(conn);
-	else
-		connoutput_balance(conn);
+	if (!conninput_open(conn))
+		return; /* or there was no memory for the rest */
+	connoutput_balance(conn);
+	wait_for_more(conn);
 }
 
-/* Told twice that there is something to read, it need not be told again. */
 void
-conninput_ready(int fd, short what, void *arg)
+conninput_ready(struct conn *conn, bool more)
 {
-	struct conn *conn = arg;
-
-	(void)fd;
-	(void)what;
-	if (conn->waiting)
-		event_del(&conn->readable);
-	else
+	if (!conninput_open(conn)) {
+		conn_drop_input(conn);
+		return;
+	}
+	conn->readable = true;
+	conn->more = conn->more || more;
+	if (!conn->paused)
 		connline_wait(conn);
 }

@@ -10,10 +10,11 @@
 struct conn;
 
 /* One bounded read, unless whole frames are kept, and a bounded number of
- * frames; epoll or the next turn comes back for more. */
+ * frames; whoever has more waits in its line again. */
 void conninput_read(struct conn *conn);
-/* libevent's callback: it waits for its turn. arg is the connection. */
-void conninput_ready(int fd, short what, void *arg);
+/* There is something to read: it waits for its turn. more: one read may not
+ * find all of it, nor the end, which is told once. */
+void conninput_ready(struct conn *conn, bool more);
 /* Drops what is kept. */
 void conninput_forget(struct conn *conn);
 /* Are frames taken at all? */

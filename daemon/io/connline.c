@@ -83,7 +83,7 @@ connline_wait(struct conn *conn)
 	TAILQ_INSERT_TAIL(&line->conns_waiting, conn, waiting_link);
 	if (line->waiting++ == 0)
 		line_joins(line);
-	if (!pool->serving)
+	if (!pool->served)
 		event_active(&pool->serve, EV_WRITE, 0);
 }
 
@@ -138,6 +138,7 @@ serve_line(struct conn_pool *pool, struct conn_line *line)
 	while (n-- > 0 && (conn = TAILQ_FIRST(&line->conns_waiting)) != NULL &&
 	       !share_over(pool)) {
 		connline_unwait(conn);
+		connpool_look_at_clock(pool);
 		if (!hungry(conn)) {
 			connline_wait(conn);
 			continue;
@@ -161,6 +162,8 @@ serve_lines(struct conn_pool *pool)
 	if (pool->share < SHARE_MIN)
 		pool->share = SHARE_MIN;
 	pool->turn_began = pool->moved;
+	pool->now = loop_now();
+	pool->now_at = pool->moved;
 	while (n-- > 0 && (line = TAILQ_FIRST(&pool->turns)) != NULL &&
 	       pool->moved - pool->turn_began < POOL_TURN_MAX) {
 		/* Last now, for its next turn. Its last connection may be
@@ -190,9 +193,9 @@ connline_serve(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	pool->put_off = 0;
-	pool->serving = true;
+	pool->served = true;
 	served = serve_lines(pool);
-	pool->serving = false;
+	pool->served = false;
 	if (TAILQ_EMPTY(&pool->turns))
 		return;
 	loop_timer_set(pool->next_turn, served ? 0 : loop_now() + AGAIN_US);

@@ -1,25 +1,22 @@
 /*
- * Sending. Invariant: after a flush the writable event is pending exactly
- * while bytes are unsent or whole frames wait for room, so that a paused
- * connection is always woken; the readable one unless it is paused or waits for
- * its turn, and perhaps then.
+ * Sending. Invariant: after a flush it is told of room exactly while bytes are
+ * unsent or whole frames wait for room, and not for their turn by now, so that
+ * a paused connection is always woken.
  */
 #include "daemon/io/connoutput.h"
 
 #include <sys/socket.h>
 
-#include <event2/event.h>
-
 #include "daemon/io/conninput.h"
 #include "daemon/io/connline.h"
 #include "daemon/io/connpool.h"
+#include "daemon/io/connwatch.h"
 
 /* Now it is not the peer who keeps a started frame waiting. */
 static void
 pause_reading(struct conn *conn)
 {
 	conn->paused = true;
-	event_del(&conn->readable);
 	connpool_untime(conn);
 }
 
@@ -27,6 +24,8 @@ static void
 resume_reading(struct conn *conn)
 {
 	conn->paused = false;
+	if (conn->readable && !conn->stopped)
+		connline_wait(conn);
 	if (conn->in_len > 0)
 		connpool_set_deadline(
 		    conn, &conn->pool->slow, conn->pool->frame_timeout);
@@ -42,9 +41,6 @@ connoutput_balance(struct conn *conn)
 	else if (conn->paused && conn->backlog == BACKLOG_NONE &&
 		 conn->out.unsent <= CONN_OUT_LOW)
 		resume_reading(conn);
-	if (!conn->paused && !conn->waiting &&
-	    event_add(&conn->readable, NULL) != 0)
-		connpool_end(conn);
 }
 
 /* The last of it has left: the peer may see the end. */
@@ -71,19 +67,14 @@ connoutput_flush(struct conn *conn)
 	connoutput_balance(conn);
 	if (conn->state == CONN_CLOSED)
 		return;
-	if (conn->out.unsent == 0 && conn->backlog != BACKLOG_ROOM)
-		event_del(&conn->writable);
-	else if (event_add(&conn->writable, NULL) != 0)
-		connpool_end(conn);
+	connwatch_room(
+	    conn, conn->out.unsent > 0 ||
+		      (conn->backlog == BACKLOG_ROOM && !conn->waiting));
 }
 
 void
-connoutput_ready(int fd, short what, void *arg)
+connoutput_ready(struct conn *conn)
 {
-	struct conn *conn = arg;
-
-	(void)fd;
-	(void)what;
 	connoutput_flush(conn);
 	if (conn->backlog == BACKLOG_ROOM && !conn->waiting &&
 	    conn->out.unsent <= CONN_OUT_LOW)

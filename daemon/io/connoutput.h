@@ -12,8 +12,8 @@
 
 /* Sends what the kernel takes; the rest waits for writability. */
 void connoutput_flush(struct conn *conn);
-/* libevent's callback for it; arg is the connection. */
-void connoutput_ready(int fd, short what, void *arg);
+/* There is room, or there may be. */
+void connoutput_ready(struct conn *conn);
 /* Pauses or resumes reading by how much is unsent. */
 void connoutput_balance(struct conn *conn);
 

@@ -14,9 +14,14 @@
 #include "daemon/io/conninput.h"
 #include "daemon/io/connline.h"
 #include "daemon/io/connoutput.h"
+#include "daemon/io/connwatch.h"
 
 #define KEEP_BUFS 64
 #define CHUNK     32 /* connections */
+/* Of frames, some 100 us of work, and as much of reads that end in none: so old
+ * may pool.now be. */
+#define CLOCK_BYTES 1024
+#define CLOCK_LOOKS 32
 
 static void
 set_alarm(struct conn_pool *pool)
@@ -58,6 +63,17 @@ connpool_set_deadline(struct conn *conn, struct conn_list *list, int64_t after)
 	set_alarm(conn->pool);
 }
 
+void
+connpool_look_at_clock(struct conn_pool *pool)
+{
+	if (pool->moved - pool->now_at < CLOCK_BYTES &&
+	    ++pool->looks < CLOCK_LOOKS)
+		return;
+	pool->looks = 0;
+	pool->now = loop_now();
+	pool->now_at = pool->moved;
+}
+
 static struct conn *
 overdue(const struct conn_list *list, int64_t now)
 {
@@ -90,8 +106,7 @@ void
 connpool_end(struct conn *conn)
 {
 	conn->state = CONN_CLOSED;
-	event_del(&conn->readable);
-	event_del(&conn->writable);
+	connwatch_stop(conn);
 	connpool_untime(conn);
 	connline_unwait(conn);
 	conninput_forget(conn);
@@ -140,6 +155,7 @@ last_chance(struct conn *conn, int64_t now)
 		return;
 	}
 	connline_share(conn->pool);
+	conn->pool->now = now;
 	conninput_read(conn);
 	if (conn->timed == &conn->pool->slow && conn->deadline <= now)
 		connpool_broken(conn, IPC_ERR_SLOW,
@@ -161,15 +177,12 @@ alarm_rang(void *arg)
 	set_alarm(pool);
 }
 
-/* Hooks cause output and closes: until both lists are empty. Whoever got an
- * answer may be hungry again. */
+/* Hooks cause output and closes: until both lists are empty. */
 static void
-turn_ends(void *arg)
+flush_and_reap(struct conn_pool *pool)
 {
-	struct conn_pool *pool = arg;
 	struct conn *conn;
 
-	connline_again(pool);
 	for (;;) {
 		while ((conn = TAILQ_FIRST(&pool->dirty)) != NULL) {
 			TAILQ_REMOVE(&pool->dirty, conn, dirty_link);
@@ -186,6 +199,19 @@ turn_ends(void *arg)
 	}
 }
 
+/* Whoever got an answer may be hungry again, or may be read from again: in the
+ * next turn, or this one might never end. */
+static void
+turn_ends(void *arg)
+{
+	struct conn_pool *pool = arg;
+
+	pool->served = true;
+	flush_and_reap(pool);
+	pool->served = false;
+	connline_again(pool);
+}
+
 struct conn_pool *
 conn_pool_new(struct loop *loop)
 {
@@ -195,13 +221,14 @@ conn_pool_new(struct loop *loop)
 		return NULL;
 	pool->alarm = loop_timer_new(loop, alarm_rang, pool);
 	pool->next_turn = loop_timer_new(loop, connline_turn, pool);
-	if (pool->alarm == NULL || pool->next_turn == NULL) {
+	pool->loop = loop;
+	if (pool->alarm == NULL || pool->next_turn == NULL ||
+	    connwatch_init(pool) != 0) {
 		loop_timer_free(pool->alarm);
 		loop_timer_free(pool->next_turn);
 		free(pool);
 		return NULL;
 	}
-	pool->loop = loop;
 	pool->alarm_at = INT64_MAX;
 	pool->frame_timeout = CONN_FRAME_TIMEOUT_US;
 	loop_task_init(&pool->tail, turn_ends, pool);
@@ -209,7 +236,7 @@ conn_pool_new(struct loop *loop)
 	    &pool->serve, loop_base(loop), -1, 0, connline_serve, pool);
 	slab_init(&pool->slab, sizeof(struct conn), CHUNK, UINT32_MAX);
 	bufs_init(&pool->frames, IPC_MAX_FRAME, KEEP_BUFS);
-	bufs_init(&pool->outs, OUTQ_BUF_SIZE, KEEP_BUFS);
+	outq_bufs_init(&pool->outs);
 	TAILQ_INIT(&pool->all);
 	TAILQ_INIT(&pool->slow);
 	TAILQ_INIT(&pool->lingering);
@@ -233,10 +260,11 @@ conn_pool_free(struct conn_pool *pool)
 	}
 	loop_cancel(pool->loop, &pool->tail);
 	event_del(&pool->serve);
+	connwatch_fini(pool);
 	loop_timer_free(pool->alarm);
 	loop_timer_free(pool->next_turn);
 	bufs_fini(&pool->frames);
-	bufs_fini(&pool->outs);
+	outq_bufs_fini(&pool->outs);
 	slab_fini(&pool->slab);
 	free(pool);
 }

@@ -69,6 +69,8 @@ struct conn {
 	bool stopped; /* conn_stop_reading() */
 	bool paused;  /* too much is unsent */
 	enum conn_backlog backlog;
+	bool readable; /* there may be something to read */
+	bool more;     /* a read that is not full may not be the last */
 	bool eof;
 	bool waiting; /* in its line, and not read meanwhile */
 	bool dirty;
@@ -79,8 +81,7 @@ struct conn {
 	uint32_t discarded;
 	int64_t empty_at; /* what is being read was written after this */
 	struct outq out;
-	struct event readable;
-	struct event writable;
+	uint32_t mask; /* of connwatch */
 	int64_t deadline;
 	struct conn_list *timed; /* the list with that deadline, or NULL */
 	TAILQ_ENTRY(conn) all_link;
@@ -92,14 +93,20 @@ struct conn {
 
 struct conn_pool {
 	struct loop *loop;
+	struct event told; /* of connwatch */
+	bool watching;     /* it is there */
 	struct loop_task tail;
 	struct loop_timer *alarm;
 	int64_t alarm_at; /* INT64_MAX: not set */
 	int64_t frame_timeout;
 	struct event serve; /* at the end of this turn */
 	struct loop_timer *next_turn;
-	bool serving;
+	/* Who comes to wait now has the next turn. */
+	bool served;
 	uint32_t put_off;     /* turns in a row that served nobody */
+	int64_t now;          /* when it was last looked at */
+	uint64_t now_at;      /* what moved was then */
+	uint32_t looks;       /* that were spared since */
 	uint64_t moved;       /* bytes of frames in and out, ever */
 	uint64_t turn_began;  /* what it was then */
 	uint64_t share;       /* of each line in this turn */
@@ -109,7 +116,7 @@ struct conn_pool {
 	uint32_t lingering_count;
 	struct slab slab;
 	struct bufs frames; /* IPC_MAX_FRAME: partial frames */
-	struct bufs outs;
+	struct outq_bufs outs;
 	struct conn_list all;
 	struct conn_list
 	    slow; /* with a started frame, or finishing; by deadline */
@@ -121,9 +128,12 @@ struct conn_pool {
 	struct writer writer;    /* between conn_begin() and commit */
 	struct conn *writing;
 	uint8_t in[CONN_IN_MAX];
-	uint8_t nowhere[IPC_MAX_FRAME]; /* what closed connections send */
+	uint8_t room[IPC_MAX_FRAME]; /* the frame being written */
 };
 
+/* The clock is looked at again, if so much moved or was read since that it
+ * matters. Before each read and each frame. */
+void connpool_look_at_clock(struct conn_pool *pool);
 /* Closed: no more callbacks; the tail runs the hook and frees it. */
 void connpool_end(struct conn *conn);
 /* conn_error(), and its owner is told: what came was no frame. */
@@ -139,5 +149,7 @@ void connpool_set_deadline(
 void connpool_untime(struct conn *conn);
 /* All is said: its hook runs, what still comes in is thrown away. conn.c */
 void conn_linger(struct conn *conn);
+/* Throws away what came in once frames are taken no more. conn.c */
+void conn_drop_input(struct conn *conn);
 
 #endif

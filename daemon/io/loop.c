@@ -4,35 +4,14 @@
  * Invariant: tasks deferred by a task wait for the next pass, so that no pass
  * is endless.
  */
-#include "daemon/io/loop.h"
+#include "daemon/io/loop_private.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
 #include "proto/err.h"
-
-#define SEC_US 1000000
-
-struct loop {
-	struct event_base *base;
-	struct event tail;
-	struct loop_task stop;
-	struct loop_task *first; /* deferred */
-	struct loop_task **last;
-	struct loop_task *batch; /* being run */
-	bool running;
-	bool behind;
-};
-
-struct loop_timer {
-	struct event event;
-	loop_fn *fn;
-	void *arg;
-};
 
 struct loop_signal {
 	struct event event;
@@ -41,19 +20,16 @@ struct loop_signal {
 };
 
 /*
- * Only libevent's array of pending timers can fail to grow. An agent whose
- * timers are lost misses every deadline without a word; one that dies is
- * started again.
+ * Only libevent's array of such events can fail to grow. An agent whose timers
+ * are lost misses every deadline without a word; one that dies is started
+ * again.
  */
-static void
-arm(struct event *event, int64_t after)
+void
+loop_arm(struct event *event)
 {
-	struct timeval tv = {
-	    .tv_sec = after / SEC_US,
-	    .tv_usec = after % SEC_US,
-	};
+	const struct timeval now = {0};
 
-	if (event_add(event, &tv) != 0)
+	if (event_add(event, &now) != 0)
 		abort();
 }
 
@@ -79,7 +55,7 @@ run_tasks(evutil_socket_t fd, short what, void *arg)
 	}
 	loop->running = false;
 	if (loop->first != NULL)
-		arm(&loop->tail, 0);
+		loop_arm(&loop->tail);
 }
 
 static void
@@ -98,7 +74,6 @@ base_new(void)
 
 	if (config == NULL)
 		return NULL;
-	event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
 	event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME);
 	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 	event_config_set_flag(config, EVENT_BASE_FLAG_IGNORE_ENV);
@@ -115,7 +90,9 @@ loop_new(void)
 	if (loop == NULL)
 		return NULL;
 	loop->base = base_new();
-	if (loop->base == NULL) {
+	if (loop->base == NULL || !loop_timers_init(loop)) {
+		if (loop->base != NULL)
+			event_base_free(loop->base);
 		free(loop);
 		return NULL;
 	}
@@ -131,6 +108,7 @@ loop_free(struct loop *loop)
 	if (loop == NULL)
 		return;
 	event_del(&loop->tail);
+	loop_timers_fini(loop);
 	event_base_free(loop->base);
 	free(loop);
 }
@@ -238,52 +216,6 @@ loop_cancel(struct loop *loop, struct loop_task *task)
 	loop->last = &loop->first;
 	while (*loop->last != NULL)
 		loop->last = &(*loop->last)->next;
-}
-
-static void
-timer_fired(evutil_socket_t fd, short what, void *arg)
-{
-	struct loop_timer *timer = arg;
-
-	(void)fd;
-	(void)what;
-	timer->fn(timer->arg);
-}
-
-struct loop_timer *
-loop_timer_new(struct loop *loop, loop_fn *fn, void *arg)
-{
-	struct loop_timer *timer = malloc(sizeof(*timer));
-
-	if (timer == NULL)
-		return NULL;
-	timer->fn = fn;
-	timer->arg = arg;
-	evtimer_assign(&timer->event, loop->base, timer_fired, timer);
-	return timer;
-}
-
-void
-loop_timer_free(struct loop_timer *timer)
-{
-	if (timer == NULL)
-		return;
-	event_del(&timer->event);
-	free(timer);
-}
-
-void
-loop_timer_set(struct loop_timer *timer, int64_t when)
-{
-	int64_t now = loop_now();
-
-	arm(&timer->event, when > now ? when - now : 0);
-}
-
-void
-loop_timer_stop(struct loop_timer *timer)
-{
-	event_del(&timer->event);
 }
 
 static void

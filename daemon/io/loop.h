@@ -1,7 +1,7 @@
 /*
- * The event loop: libevent with precise, uncached timers, the clocks, signals
- * and work deferred to the end of a turn. Owned by the agent; everything else
- * borrows it. Single-threaded.
+ * The event loop: libevent, precise timers, the clocks, signals and work
+ * deferred to the end of a turn. Owned by the agent; everything else borrows
+ * it. Single-threaded.
  */
 #ifndef DAEMON_IO_LOOP_H
 #define DAEMON_IO_LOOP_H

@@ -1,13 +1,14 @@
 /*
- * Counts the allocations of the whole program that includes it, where libc and
- * the sanitizers, which bring an allocator of their own, let it: else there
- * are none.
+ * Counts the allocations of the whole program that includes it, and refuses
+ * the long ones that a test wants refused, where libc and the sanitizers, which
+ * bring an allocator of their own, let it: else there are none.
  */
 #ifndef TESTS_UNIT_ALLOCATIONS_H
 #define TESTS_UNIT_ALLOCATIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #if defined(__has_feature)
@@ -19,7 +20,9 @@
 #define SANITIZED 1
 #endif
 
-static unsigned long allocations;
+static unsigned long allocations __attribute__((unused));
+/* Of a malloc() that is not refused. */
+static size_t allocations_most = SIZE_MAX;
 
 #if defined(__GLIBC__) && !defined(SANITIZED)
 static const bool allocations_are_counted = true;
@@ -32,7 +35,7 @@ void *
 malloc(size_t size)
 {
 	allocations++;
-	return __libc_malloc(size);
+	return size <= allocations_most ? __libc_malloc(size) : NULL;
 }
 
 void *

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/unit/allocations.h"
+#include "daemon/io/connpool.h"
 #include "tests/unit/conn_fixture.h"
 
 static struct conn *greedy[4];
@@ -490,6 +492,79 @@ START_TEST(new_work_waits_for_what_came_in)
 }
 END_TEST
 
+static void
+take_long(struct conn *conn)
+{
+	(void)conn;
+	pass(2000);
+}
+
+START_TEST(the_clock_of_a_long_read_goes_on)
+{
+	const int64_t start = loop_now();
+	struct peer p;
+
+	service.act = take_long;
+	service.act_at = 10;
+	peer_open(&p);
+	for (uint64_t i = 0; i < 60; i++)
+		peer_frame(&p, i, 100);
+	TURN_UNTIL(service.frames == 60);
+	ck_assert_int_ge(service.times[0], start);
+	for (int i = 1; i < 60; i++)
+		ck_assert_int_ge(service.times[i], service.times[i - 1]);
+	ck_assert_int_ge(service.times[30], service.times[10] + 2000);
+	ck_assert_int_le(service.times[59], loop_now());
+	peer_frame(&p, 60, 0);
+	pass(2000);
+	TURN_UNTIL(service.frames == 61);
+	ck_assert_int_ge(service.times[60], service.times[59] + 2000);
+	peer_close(&p);
+}
+END_TEST
+
+/* No memory for a started frame ends its connection, though more of it is
+ * there: it does not wait for its turn any more. */
+START_TEST(whoever_cannot_be_kept_is_closed)
+{
+	static uint8_t bytes[3 * IPC_MAX_FRAME];
+	size_t len = frame(bytes, 1, 100);
+	struct peer p, next;
+
+	len += frame(bytes + len, 2, IPC_MAX_FRAME - IPC_HEAD_LEN);
+	peer_open(&p);
+	peer_write(&p, bytes, len);
+	allocations_most = 1024;
+	for (int i = 0; i < 5; i++)
+		loop_turn(loop);
+	allocations_most = SIZE_MAX;
+	ck_assert_uint_eq(service.frames, allocations_are_counted ? 1 : 2);
+	ck_assert_uint_eq(service.closed, allocations_are_counted ? 1 : 0);
+	peer_open(&next); /* in its slot */
+	peer_frame(&next, 3, 3);
+	TURN_UNTIL(service.frames == (allocations_are_counted ? 2 : 3));
+	peer_close(&p);
+	peer_close(&next);
+	TURN_UNTIL(service.closed == 2);
+}
+END_TEST
+
+/* Many who send a piece of a frame move nothing, but take their time. */
+START_TEST(the_clock_goes_on_without_frames)
+{
+	struct peer p;
+
+	peer_open(&p);
+	peer_frame(&p, 1, 0);
+	TURN_UNTIL(service.frames == 1);
+	pool->now = 0;
+	for (int i = 0; i < 100 && pool->now == 0; i++)
+		connpool_look_at_clock(pool);
+	ck_assert_int_gt(pool->now, 0);
+	peer_close(&p);
+}
+END_TEST
+
 START_TEST(bad_lengths_are_answered)
 {
 	static const struct {
@@ -639,6 +714,9 @@ main(void)
 	tcase_add_test(tc, the_sated_wait);
 	tcase_add_test(tc, an_answer_lets_the_next_in);
 	tcase_add_test(tc, new_work_waits_for_what_came_in);
+	tcase_add_test(tc, the_clock_of_a_long_read_goes_on);
+	tcase_add_test(tc, whoever_cannot_be_kept_is_closed);
+	tcase_add_test(tc, the_clock_goes_on_without_frames);
 	tcase_add_test(tc, bad_lengths_are_answered);
 	tcase_add_test(tc, a_started_frame_must_be_finished);
 	tcase_add_test(tc, each_frame_has_its_own_time);

@@ -5,7 +5,9 @@
 #include "daemon/io/conn.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "tests/unit/conn_fixture.h"
@@ -94,6 +96,33 @@ START_TEST(a_paused_peer_has_time_for_its_frame)
 }
 END_TEST
 
+/* And what it sends meanwhile is not forgotten, nor is its end. */
+START_TEST(what_came_while_paused_is_read)
+{
+	struct peer p;
+
+	peer_open(&p);
+	for (unsigned int end = 0; end < 2; end++) {
+		for (uint64_t i = 0; i < 60; i++)
+			reply(p.conn, i, 16000);
+		loop_turn(loop);
+		ck_assert_uint_ge(conn_unsent(p.conn), CONN_OUT_HIGH);
+		if (end == 0)
+			peer_frame(&p, 7, 7);
+		else
+			shutdown(p.fd, SHUT_WR);
+		for (int i = 0; i < 5; i++)
+			loop_turn(loop);
+		ck_assert_uint_eq(service.frames, end);
+		ck_assert(!conn_closing(p.conn));
+		TURN_UNTIL((peer_read(&p), service.frames == 1 &&
+					       service.closed == end &&
+					       (end == 1 || p.frames == 60)));
+	}
+	peer_close(&p);
+}
+END_TEST
+
 /* All is sent at once by the tail of a turn: no writability to wait for. */
 START_TEST(a_backlog_is_never_forgotten)
 {
@@ -128,6 +157,43 @@ START_TEST(a_backlog_is_never_forgotten)
 }
 END_TEST
 
+static void
+answer_at_length(struct conn *conn)
+{
+	for (uint64_t i = 0; i < 20; i++)
+		reply(conn, i, 16000);
+}
+
+/* Whoever is paused by its answer and goes on as soon as that has left has had
+ * its turn: timers and datagrams are in between. */
+START_TEST(whoever_goes_on_does_so_in_the_next_turn)
+{
+	static const int large = 4 * 1024 * 1024;
+	enum { EACH = 8 * 1024, FRAMES = 10 }; /* one read each */
+	static uint8_t bytes[FRAMES * EACH + IPC_MAX_FRAME];
+	unsigned int before;
+	size_t len = 0;
+	struct peer p;
+
+	for (unsigned int i = 0; i < FRAMES; i++)
+		len += frame(bytes + len, 7, EACH - IPC_HEAD_LEN);
+	peer_open(&p);
+	if (setsockopt(
+		p.far, SOL_SOCKET, SO_SNDBUFFORCE, &large, sizeof(large)) != 0)
+		return; /* too little for such an answer at once */
+	service.act = answer_at_length;
+	service.act_at = 7;
+	peer_write(&p, bytes, len);
+	while (service.frames < FRAMES) {
+		before = service.frames;
+		loop_turn(loop);
+		ck_assert_uint_le(service.frames, before + 1);
+	}
+	TURN_UNTIL((peer_read(&p), p.frames == FRAMES * 20));
+	peer_close(&p);
+}
+END_TEST
+
 /* A paused connection with whole frames left, and then the end of it. */
 START_TEST(a_half_close_behind_a_backlog)
 {
@@ -148,6 +214,53 @@ START_TEST(a_half_close_behind_a_backlog)
 	ck_assert_uint_eq(service.closed, 0);
 	TURN_UNTIL((peer_read(&p), service.closed == 1));
 	ck_assert_uint_eq(service.frames, 4000);
+	peer_close(&p);
+}
+END_TEST
+
+static void
+stop(void *arg)
+{
+	(void)arg;
+	loop_stop(loop);
+}
+
+/* Room for what it may not ask yet is no news. */
+START_TEST(a_backlog_of_the_sated_costs_no_busy_loop)
+{
+	static uint8_t bytes[16 * 60];
+	struct loop_timer *timer = loop_timer_new(loop, stop, NULL);
+	struct rusage before, after;
+	struct peer p;
+	size_t len = 0;
+
+	for (uint64_t i = 0; i < 60; i++)
+		len += frame(bytes + len, i, 0);
+	peer_open(&p);
+	service.replies = true;
+	service.reply_len = 16000;
+	peer_write(&p, bytes, len);
+	for (int i = 0; i < 100; i++)
+		loop_turn(loop);
+	ck_assert_uint_lt(service.frames, 60);
+	service.sates = true;
+	service.sated = geteuid();
+	service.meal = service.frames;
+	TURN_UNTIL((peer_read(&p), conn_unsent(p.conn) == 0));
+	while (peer_read(&p) > 0)
+		continue;
+	loop_timer_set(timer, loop_now() + 200000);
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &before), 0);
+	ck_assert_int_eq(loop_run(loop), 0);
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &after), 0);
+	timersub(&after.ru_utime, &before.ru_utime, &after.ru_utime);
+	timersub(&after.ru_stime, &before.ru_stime, &after.ru_stime);
+	timeradd(&after.ru_utime, &after.ru_stime, &after.ru_utime);
+	ck_assert_int_lt(
+	    after.ru_utime.tv_sec * SEC + after.ru_utime.tv_usec, 20000);
+	service.sates = false;
+	TURN_UNTIL((peer_read(&p), p.frames == 60));
+	loop_timer_free(timer);
 	peer_close(&p);
 }
 END_TEST
@@ -227,11 +340,14 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, a_peer_that_does_not_read_is_not_read_from);
 	tcase_add_test(tc, a_paused_peer_has_time_for_its_frame);
+	tcase_add_test(tc, what_came_while_paused_is_read);
 	tcase_add_test(tc, a_backlog_is_never_forgotten);
+	tcase_add_test(tc, whoever_goes_on_does_so_in_the_next_turn);
 	tcase_add_test(tc, a_half_close_behind_a_backlog);
 	tcase_add_test(tc, a_lazy_peer_that_goes_away_is_noticed);
 	tcase_add_test(tc, a_drained_connection_can_be_full);
 	tcase_add_test(tc, an_unused_room_goes_back);
+	tcase_add_test(tc, a_backlog_of_the_sated_costs_no_busy_loop);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }

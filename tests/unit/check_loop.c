@@ -269,6 +269,198 @@ START_TEST(a_timer_is_moved_and_stopped)
 }
 END_TEST
 
+/* A timer that sets itself again is due once a turn, and others are, too. */
+struct again {
+	struct loop_timer *timer;
+	unsigned int times;
+};
+
+static void
+fire_again(void *arg)
+{
+	struct again *again = arg;
+
+	again->times++;
+	loop_timer_set(again->timer, 0);
+}
+
+START_TEST(a_timer_that_comes_back_starves_nobody)
+{
+	struct again again = {0};
+	struct actor a;
+
+	actor_init(&a, 'a');
+	a.timer = loop_timer_new(loop, act, &a);
+	again.timer = loop_timer_new(loop, fire_again, &again);
+	loop_timer_set(again.timer, 0);
+	loop_timer_set(a.timer, loop_now() + 2000);
+	while (events[0] == '\0') {
+		const unsigned int before = again.times;
+
+		loop_turn(loop);
+		ck_assert_uint_le(again.times, before + 1);
+	}
+	ck_assert_uint_gt(again.times, 1);
+	loop_timer_free(a.timer);
+	loop_timer_free(again.timer);
+}
+END_TEST
+
+/* Any number, set, moved, stopped: in order, none early, none forgotten. */
+struct alarm_clock {
+	struct loop_timer *timer;
+	int64_t when; /* 0: not set */
+};
+
+static int64_t rang_last;
+
+static void
+ring(void *arg)
+{
+	struct alarm_clock *clock = arg;
+
+	if (clock->when == 0 || clock->when > loop_now() ||
+	    clock->when < rang_last)
+		ck_abort_msg("not this one, or not yet");
+	rang_last = clock->when;
+	clock->when = 0;
+}
+
+START_TEST(any_timers)
+{
+	enum { CLOCKS = 300 };
+	static struct alarm_clock clocks[CLOCKS];
+	uint64_t seed = harness_seed();
+	unsigned int left = CLOCKS;
+	int64_t limit = loop_now() + 10 * 1000000;
+
+	for (int i = 0; i < CLOCKS; i++)
+		clocks[i].timer = loop_timer_new(loop, ring, &clocks[i]);
+	for (int i = 0; i < 4 * CLOCKS; i++) {
+		struct alarm_clock *clock =
+		    &clocks[harness_below(&seed, CLOCKS)];
+
+		clock->when =
+		    loop_now() + 30000 + (int64_t)harness_below(&seed, 30000);
+		loop_timer_set(clock->timer, clock->when);
+		if (harness_below(&seed, 4) == 0) {
+			clock->when = 0;
+			loop_timer_stop(clock->timer);
+		}
+	}
+	while (left > 0) {
+		ck_assert_int_lt(loop_now(), limit);
+		loop_turn(loop);
+		left = 0;
+		for (int i = 0; i < CLOCKS; i++)
+			left += clocks[i].when != 0;
+	}
+	for (int i = 0; i < CLOCKS; i++)
+		loop_timer_free(clocks[i].timer);
+}
+END_TEST
+
+/* The best of many is a matter of the timer, the others of the machine. */
+START_TEST(a_timer_is_no_millisecond_late)
+{
+	struct loop_timer *t = loop_timer_new(loop, stop_and_tell, NULL);
+	struct loop_timer *far = loop_timer_new(loop, stop_and_tell, NULL);
+	int64_t best = INT64_MAX;
+
+	loop_timer_set(far, loop_now() + 100 * 1000000);
+
+	for (int i = 0; i < 200; i++) {
+		const int64_t when = loop_now() + 300;
+
+		loop_timer_set(t, when);
+		ck_assert_int_eq(loop_run(loop), 0);
+		if (fired_at - when < best)
+			best = fired_at - when;
+	}
+	ck_assert_int_lt(best, 400);
+	loop_timer_free(t);
+	loop_timer_free(far);
+}
+END_TEST
+
+static void
+take_byte(evutil_socket_t fd, short what, void *arg)
+{
+	char byte;
+
+	(void)what;
+	(void)arg;
+	ck_assert_int_eq(read(fd, &byte, 1), 1);
+	note(byte);
+}
+
+/* What has come when a timer is due goes before it. */
+START_TEST(a_timer_is_behind_what_has_come)
+{
+	struct event *readable;
+	struct actor a;
+	int fds[2];
+
+	actor_init(&a, 'a');
+	a.timer = loop_timer_new(loop, act, &a);
+	ck_assert_int_eq(pipe(fds), 0);
+	readable = event_new(
+	    loop_base(loop), fds[0], EV_READ | EV_PERSIST, take_byte, NULL);
+	ck_assert_int_eq(event_add(readable, NULL), 0);
+	for (int i = 0; i < 20; i++) {
+		const int64_t when = loop_now() + 1000;
+
+		memset(events, 0, sizeof(events));
+		loop_timer_set(a.timer, when);
+		while (loop_now() <= when + 100)
+			continue;
+		ck_assert_int_eq(write(fds[1], "i", 1), 1);
+		turn_until("ia");
+	}
+	event_free(readable);
+	close(fds[0]);
+	close(fds[1]);
+	loop_timer_free(a.timer);
+}
+END_TEST
+
+static void
+set_far(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	loop_timer_set(arg, loop_now() + 60 * INT64_C(1000000));
+}
+
+/* Whoever sets a timer in every turn keeps no other from its time. */
+START_TEST(a_timer_that_is_always_set_starves_nobody)
+{
+	struct event *readable;
+	struct actor a, far;
+	int fds[2];
+
+	actor_init(&a, 'a');
+	actor_init(&far, 'f');
+	a.timer = loop_timer_new(loop, act, &a);
+	far.timer = loop_timer_new(loop, act, &far);
+	ck_assert_int_eq(pipe(fds), 0);
+	ck_assert_int_eq(write(fds[1], "i", 1), 1);
+	readable = event_new(
+	    loop_base(loop), fds[0], EV_READ | EV_PERSIST, set_far, far.timer);
+	ck_assert_int_eq(event_add(readable, NULL), 0);
+	loop_timer_set(a.timer, 0);
+	loop_turn(loop);
+	ck_assert_str_eq(events, "a");
+	loop_timer_set(a.timer, loop_now() + 1000);
+	turn_until("aa");
+	event_free(readable);
+	close(fds[0]);
+	close(fds[1]);
+	loop_timer_free(a.timer);
+	loop_timer_free(far.timer);
+}
+END_TEST
+
 static struct loop_timer *suicide;
 
 static void
@@ -383,6 +575,11 @@ main(void)
 	tcase_add_test(tc, stopping_still_does_what_the_turn_deferred);
 	tcase_add_test(tc, a_timer_is_never_early);
 	tcase_add_test(tc, a_timer_is_moved_and_stopped);
+	tcase_add_test(tc, a_timer_that_comes_back_starves_nobody);
+	tcase_add_test(tc, any_timers);
+	tcase_add_test(tc, a_timer_is_no_millisecond_late);
+	tcase_add_test(tc, a_timer_is_behind_what_has_come);
+	tcase_add_test(tc, a_timer_that_is_always_set_starves_nobody);
 	tcase_add_test(tc, a_timer_may_be_freed_by_its_function);
 	tcase_add_test(tc, time_is_not_cached_over_a_long_callback);
 	tcase_add_test(tc, signals_come_through_the_loop);

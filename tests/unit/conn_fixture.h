@@ -41,6 +41,7 @@ struct service {
 	unsigned int closed;
 	size_t payload_bytes;
 	uint64_t ids[LOG_MAX];
+	int64_t times[LOG_MAX]; /* conn_now() */
 	struct conn *last_closed;
 	bool replies; /* one frame, same id */
 	size_t reply_len;
@@ -101,6 +102,7 @@ on_frame(void *arg, struct conn *conn, const struct ipc_head *head,
 	ck_assert_uint_eq(
 	    reader_left(payload), head->length - (size_t)IPC_HEAD_LEN);
 	ck_assert_uint_lt(s->frames, LOG_MAX);
+	s->times[s->frames] = conn_now(conn);
 	s->ids[s->frames++] = head->id;
 	s->payload_bytes += reader_left(payload);
 	while (reader_left(payload) > 0) /* each frame is its id, repeated */
