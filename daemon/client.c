@@ -259,11 +259,10 @@ client_asks(struct client *c, int64_t now)
 }
 
 bool
-client_is_hungry(const struct client *c)
+client_is_hungry(const struct client *c, int64_t now)
 {
 	const struct asker *askers = c->dispatch->askers;
 	const bool last = askers[0].uid == conn_peer(c->conn)->uid;
-	const int64_t now = loop_now();
 
 	return c->port->control || askers[last].until <= now ||
 	       pace_window_open(&c->all->window, c->all->inflight, now);

@@ -31,8 +31,6 @@ dispatch_send_done(
 	    .reason = (uint16_t)reason, .text = ipc_text(text)};
 	struct writer *w = conn_begin(c->conn);
 
-	if (w == NULL)
-		return;
 	dispatch_commit(c, ipc_enc_done(w, id, &m));
 }
 
@@ -71,8 +69,6 @@ dispatch_welcome(struct client *c, uint64_t id)
 
 	memcpy(welcome.config_hash, setup->config->hash, IPC_HASH_LEN);
 	w = conn_begin(c->conn);
-	if (w == NULL)
-		return;
 	dispatch_commit(c, ipc_enc_welcome(w, id, &welcome));
 	dispatch_close_unread(c);
 }
@@ -150,8 +146,6 @@ handle_ping(struct client *c, const struct ipc_head *head, struct reader *r)
 		return;
 	}
 	w = conn_begin(c->conn);
-	if (w == NULL)
-		return;
 	dispatch_commit(c, ipc_enc_pong(w, head->id, &m));
 }
 
@@ -171,8 +165,6 @@ send_document(struct client *c, uint64_t id, char *json)
 	for (at = 0; at < len; at += n) {
 		n = len - at < DOCUMENT_CHUNK ? len - at : DOCUMENT_CHUNK;
 		w = conn_begin(c->conn);
-		if (w == NULL)
-			break;
 		dispatch_commit(
 		    c, ipc_enc_document(w, id, json + at, n, at + n < len));
 	}
@@ -305,6 +297,17 @@ find_handler(uint16_t type)
 	return NULL;
 }
 
+/* Is it free? Whoever counts upwards, as most do, need not be looked up. */
+static bool
+take_id(struct client *c, uint64_t id)
+{
+	if (id > c->last_id) {
+		c->last_id = id;
+		return true;
+	}
+	return !dispatch_in_flight(c, id) && !dispatch_waiting(c, id);
+}
+
 static void
 frame(void *arg, struct conn *conn, const struct ipc_head *head,
     struct reader *payload)
@@ -330,14 +333,11 @@ frame(void *arg, struct conn *conn, const struct ipc_head *head,
 		    c, head->id, IPC_ERR_TYPE, "unknown message type");
 		return;
 	}
-	if (head->type != IPC_CANCEL && (dispatch_in_flight(c, head->id) ||
-					    dispatch_waiting(c, head->id))) {
+	if (head->type != IPC_CANCEL && !take_id(c, head->id)) {
 		dispatch_bad_frame(c, head->id, IPC_ERR_ID,
 		    "the request id is in flight on this connection");
 		return;
 	}
-	if (head->type != IPC_CANCEL && head->id > c->last_id)
-		c->last_id = head->id;
 	handle(c, head, payload);
 }
 
@@ -356,7 +356,7 @@ hungry(void *arg, struct conn *conn)
 	const struct client *c = conn_user(conn);
 
 	(void)arg;
-	return c == NULL || client_is_hungry(c);
+	return c == NULL || client_is_hungry(c, conn_now(conn));
 }
 
 static void

@@ -139,7 +139,7 @@ dispatch_close_unread(struct client *c)
 
 void
 dispatch_answer(struct client *c, uint64_t id, const struct config_rule *rule,
-    int64_t arrived)
+    int64_t elapsed)
 {
 	struct dispatch *d = c->dispatch;
 	struct writer *w;
@@ -148,11 +148,9 @@ dispatch_answer(struct client *c, uint64_t id, const struct config_rule *rule,
 		decision_watch_only(&d->decision);
 	if (rule != NULL)
 		count_rule(setup_counters(d->env.setup, rule), &d->decision);
-	d->decision.elapsed_us = (uint64_t)(loop_now() - arrived);
+	d->decision.elapsed_us = (uint64_t)elapsed;
 	count(&d->counters, &d->decision);
 	w = conn_begin(c->conn);
-	if (w == NULL)
-		return;
 	dispatch_commit(c, ipc_enc_decision(w, id, &d->decision));
 	dispatch_close_unread(c);
 }
@@ -260,6 +258,9 @@ dispatch_done(void *arg, const struct tenant_result *res)
 	struct client *c = r->client;
 	struct dispatch *d = c->dispatch;
 	const struct tenant *tenant = setup_tenant(r->setup, r->tenant);
+	/* It may have come after the clock was read that decided. */
+	const int64_t elapsed =
+	    res->now > r->arrived ? res->now - r->arrived : 0;
 	char text[RULES_TEXT_MAX];
 	const char *why;
 
@@ -270,7 +271,7 @@ dispatch_done(void *arg, const struct tenant_result *res)
 	case POLICY_TIMEOUT:
 		snprintf(text, sizeof(text),
 		    "no server answered in %lld ms%s; see rlctl servers",
-		    (long long)(loop_now() - r->arrived) / 1000,
+		    (long long)elapsed / 1000,
 		    tenant_heard(tenant)
 			? ""
 			: ", none ever has: a wrong key, or the clock");
@@ -291,9 +292,9 @@ dispatch_done(void *arg, const struct tenant_result *res)
 		decision_cancelled(&d->decision);
 		break;
 	}
-	dispatch_answer(c, r->id, r->rule, r->arrived);
-	pace_window_note(&c->all->window, res->pace, r->arrived,
-	    c->all->inflight, loop_now());
+	dispatch_answer(c, r->id, r->rule, elapsed);
+	pace_window_note(
+	    &c->all->window, res->pace, r->arrived, c->all->inflight, res->now);
 	dispatch_request_free(r);
 	dispatch_leave_done(c);
 }

@@ -28,7 +28,7 @@ fail(const struct asking *a, enum ipc_reason reason, const char *text)
 	struct dispatch *d = a->client->dispatch;
 	struct failing f = {
 	    .policy = FAILURE_CLOSED,
-	    .resent = dispatch_is_resend(a),
+	    .resent = a->resent,
 	    .setup = d->env.setup,
 	    .rule = a->rule,
 	    .tokens = a->base->tokens,
@@ -41,7 +41,7 @@ fail(const struct asking *a, enum ipc_reason reason, const char *text)
 		f.policy = a->tenant->on_failure;
 	}
 	dispatch_fail(d, &f, reason, text);
-	dispatch_answer(a->client, a->id, a->rule, a->arrived);
+	dispatch_answer(a->client, a->id, a->rule, loop_now() - a->arrived);
 }
 
 static bool
@@ -54,7 +54,7 @@ is_uuid4(const uint8_t id[IPC_ID_LEN])
 static bool
 resumable(const struct asking *a, int64_t horizon_us, const char **why)
 {
-	if (!dispatch_is_resend(a))
+	if (!a->resent)
 		return true;
 	if (memcmp(a->base->config_hash,
 		a->client->dispatch->env.setup->config->hash,
@@ -95,7 +95,8 @@ start(struct asking *a)
 	}
 	if (d->asked.rate.guard_count + d->asked.rate.resource_count == 0) {
 		decision_empty(&d->decision);
-		dispatch_answer(a->client, a->id, a->rule, a->arrived);
+		dispatch_answer(
+		    a->client, a->id, a->rule, loop_now() - a->arrived);
 		return;
 	}
 	if (r != NULL && dispatch_adopt(a, r)) {
@@ -115,7 +116,8 @@ start(struct asking *a)
 	check = (struct tenant_check){
 	    .rate = &d->asked.rate,
 	    .unique_id = a->base->operation_id,
-	    .resent = dispatch_is_resend(a),
+	    .resent = a->resent,
+	    .now = a->arrived,
 	    .start = a->start,
 	    .deadline = a->base->deadline_ms == 0
 			    ? POLICY_NEVER
@@ -138,11 +140,20 @@ start_of(const struct asking *a)
 {
 	int64_t empty = conn_empty_at(a->client->conn);
 
-	if (!dispatch_is_resend(a))
+	if (!a->resent)
 		return a->arrived;
 	if (empty < 0 || a->base->age_us >= (uint64_t)empty)
 		return 0;
 	return empty - (int64_t)a->base->age_us;
+}
+
+static bool
+is_resend(const struct ipc_check_base *base)
+{
+	static const uint8_t first_time[IPC_HASH_LEN];
+
+	return base->age_us != 0 ||
+	       memcmp(base->config_hash, first_time, IPC_HASH_LEN) != 0;
 }
 
 static void
@@ -153,7 +164,8 @@ begin(struct asking *a, struct client *c, uint64_t id,
 	a->client = c;
 	a->id = id;
 	a->base = base;
-	a->arrived = loop_now();
+	a->resent = is_resend(base);
+	a->arrived = conn_now(c->conn);
 	a->start = start_of(a);
 	client_asks(c, a->arrived);
 	c->dispatch->counters.checks++;

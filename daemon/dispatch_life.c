@@ -257,8 +257,7 @@ go_away(struct client *c, const char *why)
 	    .last_id = c->last_id, .text = ipc_text(why)};
 	struct writer *w = conn_begin(c->conn);
 
-	if (w != NULL)
-		dispatch_commit(c, ipc_enc_go_away(w, 0, &m));
+	dispatch_commit(c, ipc_enc_go_away(w, 0, &m));
 	waiters_answer(c, 0, IPC_REASON_DRAINING, why);
 	conn_stop_reading(c->conn);
 }

@@ -70,8 +70,6 @@ send_delay(struct client *c, uint64_t id, enum ipc_reason reason,
 	struct writer *w = conn_begin(c->conn);
 
 	count(c, reason);
-	if (w == NULL)
-		return;
 	dispatch_commit(c, ipc_enc_delay(w, id, &m));
 	dispatch_close_unread(c);
 }

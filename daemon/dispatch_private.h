@@ -19,7 +19,7 @@
 #include "daemon/io/listener.h"
 
 /* Slots of requests, by what must be kept of each; most keep a short key. */
-#define REQUEST_CLASSES    3
+#define REQUEST_CLASSES    4
 #define CLIENT_NAME_MAX    63
 #define CLIENT_MAX_WAITERS 16
 /* Unsent bytes at which a client that does not read is closed: far above
@@ -109,6 +109,7 @@ struct asking {
 	struct ipc_str kept;
 	int64_t arrived;
 	int64_t start; /* earlier than that when it was sent before */
+	bool resent;   /* it was sent before, on a connection that broke */
 };
 
 /* What permit depends on when a check fails. */
@@ -184,7 +185,7 @@ void client_count(struct client *c, int more); /* +1 or -1 in flight */
 void client_asks(struct client *c, int64_t now);
 /* May its next frame be taken? Not when its user has as much under way as its
  * window allows and other users ask, too. */
-bool client_is_hungry(const struct client *c);
+bool client_is_hungry(const struct client *c, int64_t now);
 
 /* dispatch.c */
 extern const struct conn_hooks dispatch_hooks;
@@ -262,8 +263,6 @@ void dispatch_unknown_rule(struct ipc_str name, char text[RULES_TEXT_MAX]);
 /* dispatch_request.c */
 void dispatch_slots_init(struct dispatch *d);
 void dispatch_slots_fini(struct dispatch *d);
-/* Was it sent before, on a connection that broke? */
-bool dispatch_is_resend(const struct asking *a);
 /* NULL at a cap or without memory. */
 struct request *dispatch_request_new(const struct asking *a);
 void dispatch_request_free(struct request *r);
@@ -279,9 +278,9 @@ void dispatch_cancel_all(struct client *c);
 
 /* dispatch_answer.c */
 /* Sends and counts what is in d->decision, after the mode of the rule, which
- * is NULL for an ad-hoc check. arrived: when the check came. */
+ * is NULL for an ad-hoc check. elapsed: since the check came. */
 void dispatch_answer(struct client *c, uint64_t id,
-    const struct config_rule *rule, int64_t arrived);
+    const struct config_rule *rule, int64_t elapsed);
 /*
  * Reading stops at CONN_OUT_HIGH unsent bytes, but answers to what was asked
  * before still come, and WELCOMEs: a client that never reads them is closed in

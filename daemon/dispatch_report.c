@@ -22,8 +22,6 @@ send_reported(struct client *c, uint64_t id, enum ipc_reason reason,
 		c->dispatch->counters.reports++;
 	else
 		c->dispatch->counters.reports_refused++;
-	if (w == NULL)
-		return;
 	dispatch_commit(c, ipc_enc_reported(w, id, &m));
 }
 

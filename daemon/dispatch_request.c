@@ -1,5 +1,5 @@
 /*
- * The table of checks in flight: slots of three sizes, each request in the
+ * The table of checks in flight: slots of four sizes, each request in the
  * table, by connection and request id, and in its client's list.
  */
 #include "daemon/dispatch_private.h"
@@ -38,7 +38,8 @@ dispatch_in_flight(const struct client *c, uint64_t id)
 static const struct {
 	size_t kept;
 	uint32_t per_chunk;
-} classes[REQUEST_CLASSES] = {{128, 64}, {1024, 16}, {IPC_MAX_FRAME, 4}};
+} classes[REQUEST_CLASSES] = {
+    {32, 64}, {128, 64}, {1024, 16}, {IPC_MAX_FRAME, 4}};
 
 /* How many are in use, client_has_room() bounds. */
 void
@@ -71,15 +72,6 @@ class_of(size_t kept)
 	return slot_class;
 }
 
-bool
-dispatch_is_resend(const struct asking *a)
-{
-	static const uint8_t first_time[IPC_HASH_LEN];
-
-	return a->base->age_us != 0 ||
-	       memcmp(a->base->config_hash, first_time, IPC_HASH_LEN) != 0;
-}
-
 /* Puts the request into its client's list and the table, under a->id. */
 static int
 request_link(struct request *r, const struct asking *a)
@@ -90,7 +82,7 @@ request_link(struct request *r, const struct asking *a)
 	r->id = a->id;
 	r->arrived = a->arrived;
 	r->options = a->base->options;
-	r->resent = dispatch_is_resend(a);
+	r->resent = a->resent;
 	request_key(c, a->id, r->entry.key);
 	if (table_insert(&c->dispatch->requests, &r->entry) != 0)
 		return -1;
@@ -191,8 +183,8 @@ dispatch_adopt(const struct asking *a, struct request *r)
 	struct client *old = r->client;
 	int rc;
 
-	if (!dispatch_is_resend(a) || old == a->client ||
-	    !same_caller(a->client, old) || !same_question(a, r))
+	if (!a->resent || old == a->client || !same_caller(a->client, old) ||
+	    !same_question(a, r))
 		return false;
 	request_unlink(r);
 	rc = request_link(r, a);

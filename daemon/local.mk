@@ -32,6 +32,7 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/connline.c daemon/io/connline.h \
 	daemon/io/connoutput.c daemon/io/connoutput.h \
 	daemon/io/connpool.c daemon/io/connpool.h \
+	daemon/io/connwatch.c daemon/io/connwatch.h \
 	daemon/io/dns.c daemon/io/dns.h \
 	daemon/io/dnsexchange.c daemon/io/dnsexchange.h \
 	daemon/io/dnsextract.c daemon/io/dnsextract.h \
@@ -40,9 +41,12 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/dnswire.c daemon/io/dnswire.h \
 	daemon/io/listener.c daemon/io/listener.h \
 	daemon/io/loop.c daemon/io/loop.h \
+	daemon/io/loop_private.h \
+	daemon/io/loop_timer.c \
 	daemon/io/outq.c daemon/io/outq.h \
 	daemon/io/resolvconf.c daemon/io/resolvconf.h \
 	daemon/io/udp.c daemon/io/udp.h \
+	daemon/io/udp_group.c \
 	daemon/io/udp_private.h \
 	daemon/io/udp_receive.c \
 	daemon/io/udp_send.c \
@@ -99,6 +103,8 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/rules_adhoc.c \
 	daemon/rules_block.c daemon/rules_block.h \
 	daemon/rules_compile.c daemon/rules_compile.h \
+	daemon/rules_ids.c daemon/rules_ids.h \
+	daemon/rules_name.c daemon/rules_name.h \
 	daemon/setup.c daemon/setup.h \
 	daemon/status.c daemon/status.h \
 	daemon/status_json.c daemon/status_json.h \
@@ -115,6 +121,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/tenant_say.c \
 	daemon/tenant_send.c \
 	daemon/tenant_start.c \
+	daemon/tenant_turn.c \
 	daemon/transport.c daemon/transport.h
 daemon_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 

@@ -48,6 +48,22 @@ tenant_seal(struct tenant *t, const uint8_t *unique_id, uint64_t stamp,
 	    t->key, &head, nonce, pdu, pdu_len, out, cap, out_len);
 }
 
+int64_t
+tenant_now(const struct tenant *t)
+{
+	return t->now != 0 ? t->now : loop_now();
+}
+
+uint64_t
+tenant_wall_ms(struct tenant *t, int64_t now)
+{
+	if (t->wall_at != now) {
+		t->wall_at = now;
+		t->wall_ms = loop_wall_ms();
+	}
+	return t->wall_ms;
+}
+
 static void
 install(void *arg, struct members *members)
 {

@@ -40,6 +40,7 @@ struct tenant_block {
 struct tenant_result {
 	enum policy_end end;
 	uint32_t round;
+	int64_t now;        /* when it was decided, loop_now() time */
 	enum pace pace;     /* what its time tells of queues on the way */
 	uint64_t server_id; /* with POLICY_SELECTED, like all below */
 	bool guards_pass;
@@ -89,6 +90,7 @@ struct tenant_check {
 	struct pdu_rate *rate;    /* borrowed; its dedup_ttl_ms is set here */
 	const uint8_t *unique_id; /* UUIDv4, 16 bytes */
 	bool resent;      /* it may have been asked before, by another agent */
+	int64_t now;      /* loop_now(), read with what asks for it */
 	int64_t start;    /* when the caller first asked, loop_now() time */
 	int64_t deadline; /* absolute; POLICY_NEVER without one */
 };

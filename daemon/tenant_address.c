@@ -33,8 +33,9 @@ first_of(const struct tenant_op *op, uint32_t server)
 uint32_t
 tenant_address(const struct tenant_op *op, uint32_t server, uint32_t round)
 {
-	return (first_of(op, server) + round) %
-	       op->members->list[server].addr_count;
+	const uint32_t count = op->members->list[server].addr_count;
+
+	return count == 1 ? 0 : (first_of(op, server) + round) % count;
 }
 
 void
@@ -47,6 +48,8 @@ tenant_address_begin(struct tenant_op *op)
 		return;
 	for (uint32_t i = 0; i < peers->count; i++) {
 		first = peers->list[i].first_addr;
+		if (first == 0) /* mostly, and the bits are clear */
+			continue;
 		for (uint32_t k = 0; k < TENANT_ADDR_BITS; k++)
 			op->first[k] |= (first >> k & 1) << i;
 	}
@@ -73,7 +76,7 @@ tenant_address_silent(struct tenant_op *op, uint32_t server)
 void
 tenant_address_answered(struct tenant_op *op, uint32_t server)
 {
-	if (has_snapshot(op))
+	if (has_snapshot(op) && op->members->list[server].addr_count > 1)
 		op->tenant->peers.list[server].first_addr =
 		    tenant_address(op, server, op->round);
 }

@@ -13,11 +13,6 @@
 #include "daemon/core/container.h"
 #include "proto/err.h"
 
-/* Turns of reading before deadlines that are due are judged all the same. */
-#define PUT_OFF_MAX 16
-/* Deadlines judged in one turn, each of which may send to every server. */
-#define EXPIRE_MAX 256
-
 struct tenant_op *
 tenant_op_find(struct tenant *t, const uint8_t unique_id[16])
 {
@@ -55,6 +50,12 @@ tenant_op_defer(struct tenant_op *op)
 	loop_defer(op->tenant->loop, &op->tenant->judge);
 }
 
+uint8_t *
+tenant_op_datagram(struct tenant_op *op)
+{
+	return (uint8_t *)(op->blocks + op->guard_count + op->resource_count);
+}
+
 /* Out of the tables: nothing that comes finds it any more. */
 static void
 op_leave(struct tenant_op *op)
@@ -74,20 +75,23 @@ tenant_op_bury(struct tenant_op *op)
 struct peer *
 tenant_op_peer(struct tenant_op *op, uint32_t server)
 {
-	return peers_find(
-	    &op->tenant->peers, op->members->list[server].server_id);
+	struct tenant *t = op->tenant;
+
+	if (op->members == t->members)
+		return &t->peers.list[server];
+	return peers_find(&t->peers, op->members->list[server].server_id);
 }
 
 void
-tenant_op_conclude(struct tenant_op *op)
+tenant_op_conclude(struct tenant_op *op, int64_t now)
 {
 	uint64_t silent = op->asked & ~op->timely;
 	struct peer *peer;
 
 	if (op->asked == 0)
 		return;
-	peers_operation(&op->tenant->peers, op->guard_count > 0, op->heard != 0,
-	    loop_now());
+	peers_operation(
+	    &op->tenant->peers, op->guard_count > 0, op->heard != 0, now);
 	for (uint32_t i = 0; silent != 0; i++, silent >>= 1) {
 		peer = (silent & 1) != 0 ? tenant_op_peer(op, i) : NULL;
 		if (peer == NULL)
@@ -138,7 +142,7 @@ note_silence(struct tenant_op *op)
 }
 
 static void
-result_fill(struct tenant_op *op, const struct policy_action *act,
+result_fill(struct tenant_op *op, const struct policy_action *act, int64_t now,
     struct tenant_result *res)
 {
 	size_t i;
@@ -146,6 +150,7 @@ result_fill(struct tenant_op *op, const struct policy_action *act,
 	memset(res, 0, sizeof(*res));
 	res->end = act->end;
 	res->round = act->round;
+	res->now = now;
 	if (act->end != POLICY_SELECTED)
 		return;
 	res->server_id = op->members->list[act->server].server_id;
@@ -175,7 +180,7 @@ tenant_op_settle(struct tenant_op *op)
 {
 	if (!op->late || tenant_op_owed(op))
 		return false;
-	tenant_op_conclude(op);
+	tenant_op_conclude(op, tenant_now(op->tenant));
 	tenant_op_bury(op);
 	return true;
 }
@@ -190,14 +195,26 @@ worth_listening(const struct tenant_op *op)
 	       t->in_flight.count - t->live < TENANT_MAX_LATE;
 }
 
-/* Until the horizon, and a while after a decision that came as late. */
 static int64_t
-listen_until(const struct tenant_op *op, int64_t now)
+horizon(const struct tenant_op *op)
 {
-	int64_t horizon = op->policy.start + op->policy.plan->horizon_us;
+	return op->policy.start + op->policy.plan->horizon_us;
+}
 
-	return horizon > now + TENANT_LISTEN_US ? horizon
-						: now + TENANT_LISTEN_US;
+/*
+ * Until the horizon, and a while after a decision that came as late. Most are
+ * heard of long before either: the timer is left where it is if it rings in
+ * time for hear_on().
+ */
+static void
+listen(struct tenant_op *op, int64_t now)
+{
+	const int64_t least = now + TENANT_LISTEN_US;
+
+	if (least > horizon(op))
+		heap_set(&op->tenant->timers, &op->timer, least);
+	else if (op->timer.slot == HEAP_OUT)
+		heap_set(&op->tenant->timers, &op->timer, horizon(op));
 }
 
 /*
@@ -236,10 +253,9 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 
 	count_end(t, act->end);
 	if (act->end == POLICY_NOT_SENT ||
-	    (act->end == POLICY_TIMEOUT &&
-		now >= op->policy.start + op->policy.plan->horizon_us))
+	    (act->end == POLICY_TIMEOUT && now >= horizon(op)))
 		note_silence(op);
-	result_fill(op, act, &res);
+	result_fill(op, act, now, &res);
 	res.pace = pace_of(op, act, now);
 	if (act->end == POLICY_SELECTED) {
 		peer = tenant_op_peer(op, act->server);
@@ -250,10 +266,10 @@ op_complete(struct tenant_op *op, const struct policy_action *act, int64_t now)
 	op->over = true;
 	op->late = worth_listening(op);
 	if (op->late) {
-		heap_set(&t->timers, &op->timer, listen_until(op, now));
+		listen(op, now);
 	} else {
 		if (!tenant_op_owed(op))
-			tenant_op_conclude(op);
+			tenant_op_conclude(op, now);
 		op_leave(op);
 	}
 	op->done(op->arg, &res);
@@ -272,13 +288,10 @@ op_missed(struct tenant_op *op, uint32_t server)
 }
 
 void
-tenant_op_pump(struct tenant_op *op, int64_t now)
+tenant_op_act(struct tenant_op *op, int64_t now)
 {
 	struct policy_action act;
 
-	if (op->over)
-		return;
-	policy_op_advance(&op->policy, now);
 	for (;;) {
 		act = policy_op_next(&op->policy, now);
 		switch (act.act) {
@@ -287,7 +300,7 @@ tenant_op_pump(struct tenant_op *op, int64_t now)
 			    policy_op_timeout(&op->policy));
 			return;
 		case POLICY_SEND:
-			tenant_op_transmit(op, act.targets, act.round);
+			tenant_op_transmit(op, act.targets, act.round, now);
 			break;
 		case POLICY_DELIVER:
 			tenant_op_deliver(op, act.targets);
@@ -302,78 +315,26 @@ tenant_op_pump(struct tenant_op *op, int64_t now)
 	}
 }
 
-/*
- * The timer may be early, never late: arming it again for each operation that
- * ends would cost more than a rare spare wake-up.
- */
 void
-tenant_rearm(struct tenant *t)
+tenant_op_pump(struct tenant_op *op, int64_t now)
 {
-	struct heap_entry *first = heap_first(&t->timers);
-
-	if (first == NULL || t->armed <= first->when)
+	if (op->over)
 		return;
-	t->armed = first->when;
-	loop_timer_set(t->timer, t->armed);
+	policy_op_advance(&op->policy, now);
+	tenant_op_act(op, now);
 }
 
 void
-tenant_judge(void *arg)
+tenant_op_hear_on(struct tenant_op *op, int64_t now)
 {
-	struct tenant *t = arg;
-	struct tenant_op *op;
-	int64_t now = loop_now();
-
-	while ((op = t->dirty) != NULL) {
-		t->dirty = op->next_dirty;
-		op->dirty = false;
-		tenant_op_pump(op, now);
-		tenant_op_release(op);
-	}
-	tenant_rearm(t);
-}
-
-/*
- * What is readable goes before a deadline that is due as well, be it because
- * the process was stopped meanwhile. The rest of a long queue is read in
- * turns of its own, so many at the most that a flood cannot put off every
- * deadline for ever. A crowd of deadlines is judged in turns, too.
- */
-void
-tenant_expire(void *arg)
-{
-	struct tenant *t = arg;
-	unsigned int left = EXPIRE_MAX;
-	struct heap_entry *e;
-	struct tenant_op *op;
-	int64_t now;
-
-	t->armed = POLICY_NEVER;
-	if (transport_drain(t->transport) && t->put_off++ < PUT_OFF_MAX) {
-		t->armed = loop_now();
-		loop_timer_set(t->timer, t->armed);
+	if (now < horizon(op)) {
+		heap_set(&op->tenant->timers, &op->timer, horizon(op));
 		return;
 	}
-	now = loop_now();
-	while ((e = heap_first(&t->timers)) != NULL && e->when <= now) {
-		if (left-- == 0) {
-			t->put_off = PUT_OFF_MAX; /* they have waited */
-			tenant_rearm(t);
-			return;
-		}
-		op = container_of(e, struct tenant_op, timer);
-		if (op->late) {
-			if (op->heard == 0) /* given up before the horizon */
-				note_silence(op);
-			tenant_op_conclude(op);
-			tenant_op_bury(op);
-			continue;
-		}
-		tenant_op_pump(op, now);
-		tenant_op_release(op);
-	}
-	t->put_off = 0;
-	tenant_rearm(t);
+	if (op->heard == 0) /* given up before the horizon */
+		note_silence(op);
+	tenant_op_conclude(op, now);
+	tenant_op_bury(op);
 }
 
 void *

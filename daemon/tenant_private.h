@@ -1,9 +1,9 @@
 /*
  * What the files of the tenant module share: tenant.c (life, state, reports),
- * tenant_start.c and tenant_op.c (operations), tenant_send.c (their datagrams
- * out), tenant_receive.c (datagrams in), tenant_address.c (which
- * addresses) and tenant_say.c (the log). Nobody else
- * includes this.
+ * tenant_start.c and tenant_op.c (operations), tenant_turn.c (when they are
+ * judged), tenant_send.c (their datagrams out), tenant_receive.c (datagrams
+ * in), tenant_address.c (which addresses) and tenant_say.c (the log). Nobody
+ * else includes this.
  */
 #ifndef DAEMON_TENANT_PRIVATE_H
 #define DAEMON_TENANT_PRIVATE_H
@@ -32,6 +32,11 @@
 /* Decided operations that still listen for the servers that are missing. */
 #define TENANT_MAX_LATE 16384
 
+/*
+ * With tens of thousands in flight an operation is long out of the processor's
+ * caches when its answer comes, so what is used then stands together, in front
+ * of the rest, and is kept small.
+ */
 struct tenant_op {
 	struct table_entry entry; /* keyed by the unique id */
 	struct heap_entry timer;
@@ -47,25 +52,28 @@ struct tenant_op {
 	uint64_t asked;    /* servers that the kernel took a datagram for */
 	uint64_t repeated; /* whose answer tells no round trip */
 	uint64_t stamp;    /* of the request; 0: servers may know another one */
-	int64_t stamped_at; /* loop_now() when the stamp was read */
-	uint64_t first[TENANT_ADDR_BITS]; /* addresses, by tenant_address.c */
-	int64_t sent_at;                  /* first transmission; with port */
-	uint64_t taken;    /* targets that the kernel took in this round */
-	uint32_t round;    /* of the transmission that awaiting counts */
-	uint32_t awaiting; /* its sends without a result */
-	uint32_t sending;  /* all sends without a result: keep the slot */
-	uint32_t owed;     /* copies sent less answers that came */
-	uint16_t datagram_len;
+	int64_t sent_at;   /* first transmission; with port */
+	uint16_t sending;  /* all sends without a result: keep the slot */
+	uint16_t owed;     /* copies sent less answers that came */
+	uint8_t round;     /* of the transmission that awaiting counts */
+	uint8_t awaiting;  /* its sends without a result */
 	uint8_t guard_count;
 	uint8_t resource_count;
-	bool dirty;                   /* on the tenant's list */
-	bool over;                    /* done has run */
-	bool late;                    /* and it is kept to hear the rest */
-	bool told;                    /* note_silence() has run */
-	bool large;                   /* which slab it came from */
-	uint8_t *datagram;            /* behind the blocks, in this slot */
-	struct tenant_block blocks[]; /* guards, then resources */
+	bool dirty; /* on the tenant's list */
+	bool over;  /* done has run */
+	bool late;  /* and it is kept to hear the rest */
+	bool told;  /* note_silence() has run */
+	bool large; /* which slab it came from */
+	uint16_t datagram_len;
+	uint64_t taken; /* targets that the kernel took in this round */
+	uint64_t first[TENANT_ADDR_BITS]; /* addresses, by tenant_address.c */
+	/* Guards, then resources; behind them, in this slot, the datagram. */
+	struct tenant_block blocks[];
 };
+
+_Static_assert((POLICY_MAX_REPLAYS + 2) * POLICY_MAX_SERVERS <= UINT16_MAX &&
+		   POLICY_MAX_SERVERS <= UINT8_MAX,
+    "all sends of an operation are counted in few bits");
 
 struct tenant {
 	struct loop *loop;
@@ -82,6 +90,9 @@ struct tenant {
 	struct loop_timer *timer;
 	int64_t armed;    /* POLICY_NEVER: not */
 	uint32_t put_off; /* turns in a row that only read */
+	int64_t now;      /* of the batch that is taken in; 0: none is */
+	int64_t wall_at;  /* when the next was read */
+	uint64_t wall_ms;
 	struct slab small;
 	struct slab large;
 	uint32_t max_ops;
@@ -108,6 +119,10 @@ struct tenant {
 int tenant_seal(struct tenant *t, const uint8_t *unique_id, uint64_t stamp,
     const uint8_t *pdu, size_t pdu_len, uint8_t *out, size_t cap,
     size_t *out_len);
+/* loop_now(), read once for all datagrams of a batch and what they decide. */
+int64_t tenant_now(const struct tenant *t);
+/* The wall clock, read once for each now, which is the present time. */
+uint64_t tenant_wall_ms(struct tenant *t, int64_t now);
 /* The record of a server of the operation's snapshot, or NULL when it has
  * departed since. */
 struct peer *tenant_op_peer(struct tenant_op *op, uint32_t server);
@@ -129,7 +144,8 @@ void tenant_address_follow(
     struct tenant *t, const struct members *old, const struct members *next);
 
 /* tenant_send.c */
-void tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round);
+void tenant_op_transmit(
+    struct tenant_op *op, uint64_t targets, uint32_t round, int64_t now);
 void tenant_op_deliver(struct tenant_op *op, uint64_t targets);
 bool tenant_wanted(void *arg, struct udp_token token);
 void tenant_sent(void *arg, struct udp_token token, int error);
@@ -139,29 +155,38 @@ void tenant_refused(void *arg, const struct endpoint *to, int error);
 void tenant_op_mark(struct tenant_op *op);
 /* Judges one operation and carries out what the policy wants. */
 void tenant_op_pump(struct tenant_op *op, int64_t now);
-/* Sees to it that the timer is not later than the first that is due. */
-void tenant_rearm(struct tenant *t);
+/* The same for one that was judged at now already. */
+void tenant_op_act(struct tenant_op *op, int64_t now);
 /* To be judged when the callbacks of this turn are over. */
 void tenant_op_defer(struct tenant_op *op);
 /* Gives the slot back once nothing refers to it any more. */
 void tenant_op_release(struct tenant_op *op);
 /* Ends the listening of a late operation. */
 void tenant_op_bury(struct tenant_op *op);
+/* The sealed request. */
+uint8_t *tenant_op_datagram(struct tenant_op *op);
 /* Is there an answer to come, if nothing is lost? Servers answer each copy;
  * what the network doubled may hide the answer of another server in the count,
  * which is why they are looked at one by one, too. */
 bool tenant_op_owed(const struct tenant_op *op);
 /* All was heard that will be: notes who was silent. */
-void tenant_op_conclude(struct tenant_op *op);
+void tenant_op_conclude(struct tenant_op *op, int64_t now);
 /* Ends the listening of a late operation that nothing is owed any more, which
  * may be gone then. Returns whether it did. */
 bool tenant_op_settle(struct tenant_op *op);
-void tenant_judge(void *arg);  /* everything dirty */
-void tenant_expire(void *arg); /* the timer */
+/* The timer of a late operation rings: to the horizon, when the deadline of its
+ * round woke it. The operation may be gone then. */
+void tenant_op_hear_on(struct tenant_op *op, int64_t now);
 /* Drops every operation without its callback; for the tenant's end. */
 void tenant_op_drop_all(struct tenant *t);
 /* A live or a late operation. */
 struct tenant_op *tenant_op_find(struct tenant *t, const uint8_t unique_id[16]);
+
+/* tenant_turn.c */
+/* Sees to it that the timer is not later than the first that is due. */
+void tenant_rearm(struct tenant *t);
+void tenant_judge(void *arg);  /* everything dirty */
+void tenant_expire(void *arg); /* the timer */
 
 /* tenant_receive.c */
 void tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,

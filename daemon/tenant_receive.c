@@ -72,7 +72,7 @@ note_invalid(struct tenant *t, const struct packet_view *view,
 
 	(*counter)++;
 	if (peer != NULL)
-		peer_invalid(peer, why, loop_now());
+		peer_invalid(peer, why, tenant_now(t));
 }
 
 /* False when the datagram is to be ignored for where it came from. */
@@ -111,10 +111,10 @@ note_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
     const struct arrival *a, bool again)
 {
 	const struct packet_head *head = &a->view->head;
-	const int64_t now = loop_now();
+	const int64_t now = tenant_now(t);
 	const struct peer_answer answer = {
 	    .now = now,
-	    .wall_ms = loop_wall_ms(),
+	    .wall_ms = tenant_wall_ms(t, now),
 	    .stamp = head->time_stamp,
 	    .asked_stamp = op->stamp,
 	    .sent_at = op->sent_at,
@@ -122,8 +122,9 @@ note_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 	    .overdue = now >= op->policy.start + op->policy.plan->horizon_us,
 	    .again = again,
 	};
-	struct peer *peer = peers_answered(&t->peers, head->key_id, &answer);
+	struct peer *peer = tenant_op_peer(op, server);
 
+	peers_answered(&t->peers, peer, &answer);
 	if (again) /* or it is an old one, played again */
 		return;
 	if (!answer.overdue) {
@@ -132,7 +133,7 @@ note_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 		tenant_say_answered(t, peer);
 	}
 	if (op->stamp != 0)
-		clock_accepted(&t->clock, op->stamp, op->stamped_at);
+		clock_accepted(&t->clock, op->stamp, op->sent_at);
 	if (peer != NULL)
 		clear_suspicion(t, peer, now);
 }
@@ -222,11 +223,10 @@ open_answer(
 
 /* Whose ever the clock is: an answer that was recorded long ago is not. */
 static bool
-recent(uint64_t stamp_ms)
+recent(uint64_t stamp_ms, uint64_t wall_ms)
 {
-	const uint64_t now = loop_wall_ms();
-
-	return (stamp_ms > now ? stamp_ms - now : now - stamp_ms) <= RECENT_MS;
+	return (stamp_ms > wall_ms ? stamp_ms - wall_ms : wall_ms - stamp_ms) <=
+	       RECENT_MS;
 }
 
 /*
@@ -241,17 +241,17 @@ hear_unknown(struct tenant *t, const struct packet_view *view,
 {
 	struct peer *peer = peers_find(&t->peers, view->head.key_id);
 	int at = members_find(t->members, view->head.key_id);
-	int64_t now = loop_now();
+	int64_t now = tenant_now(t);
 	enum peer_invalid why;
 	struct pdu_rate rate;
 
 	if (peer != NULL && at >= 0 &&
 	    (peer->last_answer == 0 || now - peer->last_answer >= HEARD_US) &&
-	    recent(view->head.time_stamp) &&
+	    recent(view->head.time_stamp, tenant_wall_ms(t, now)) &&
 	    (!t->config->strict_source ||
 		known_source(&t->members->list[at], from)) &&
 	    opens(t, view, &rate, &why))
-		peers_heard(&t->peers, view->head.key_id, now);
+		peers_heard(&t->peers, peer, now);
 	t->counters.invalid_operation++;
 }
 
@@ -265,6 +265,8 @@ tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
 	struct tenant_op *op;
 	int server;
 
+	if (t->now == 0)
+		t->now = loop_now();
 	if (truncated) {
 		t->counters.invalid_truncated++;
 		return;

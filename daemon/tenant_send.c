@@ -97,8 +97,9 @@ op_try(struct tenant_op *op, struct attempt attempt)
 	while (attempt.count < m->addr_count) {
 		op->sending++;
 		if (transport_send(op->tenant->transport,
-			&m->addrs[attempt.addr], op->datagram, op->datagram_len,
-			expires, attempt_token(op, &attempt)) == 0)
+			&m->addrs[attempt.addr], tenant_op_datagram(op),
+			op->datagram_len, expires,
+			attempt_token(op, &attempt)) == 0)
 			return true;
 		op->sending--;
 		op_fault(op, &attempt, EAFNOSUPPORT);
@@ -133,18 +134,19 @@ miss_round(struct tenant_op *op, uint32_t server)
 }
 
 void
-tenant_op_transmit(struct tenant_op *op, uint64_t targets, uint32_t round)
+tenant_op_transmit(
+    struct tenant_op *op, uint64_t targets, uint32_t round, int64_t now)
 {
 	uint32_t server;
 
 	if (op->port == NULL) {
-		op->sent_at = loop_now();
+		op->sent_at = now;
 		tenant_address_begin(op);
 		op->port = transport_hold(op->tenant->transport);
 	}
-	op->round = round;
+	op->round = (uint8_t)round;
 	op->taken = 0;
-	op->awaiting = (uint32_t)__builtin_popcountll(targets);
+	op->awaiting = (uint8_t)__builtin_popcountll(targets);
 	for (server = 0; targets != 0; server++, targets >>= 1) {
 		if ((targets & 1) == 0)
 			continue;
@@ -167,8 +169,9 @@ tenant_op_deliver(struct tenant_op *op, uint64_t targets)
 
 /*
  * Will the first answer to come tell the round trip? To the first transmission
- * it does, and when a delivery follows it so closely as a decision before the
- * preference deadline; else it is not known what is answered.
+ * it does, and when a delivery follows it before the preference deadline; else
+ * it is not known what is answered. A delivery may have waited for the kernel
+ * since it was decided on, so the clock is read.
  */
 static bool
 measurable(const struct tenant_op *op, const struct attempt *attempt)
@@ -198,8 +201,8 @@ count_sent(struct tenant_op *op, const struct attempt *attempt)
 	if (!measurable(op, attempt))
 		op->repeated |= bit;
 	op->asked |= bit;
-	if (peer != NULL)
-		peer_sent(peer, loop_now());
+	if (peer != NULL) /* reading the clock costs more than all of this */
+		peer_sent(peer, peer->asked_since == 0 ? tenant_now(t) : 0);
 }
 
 /* The operation's time, or the tenant's, was up: nobody's fault. */

@@ -30,7 +30,6 @@ op_new(struct tenant *t, const struct pdu_rate *rate, size_t datagram_len)
 		memcpy(op->blocks[n++].id, rate->guards[i].id, ID_LEN);
 	for (i = 0; i < rate->resource_count; i++)
 		memcpy(op->blocks[n++].id, rate->resources[i].id, ID_LEN);
-	op->datagram = (uint8_t *)(op->blocks + n);
 	return op;
 }
 
@@ -71,9 +70,9 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 {
 	uint8_t datagram[PACKET_MAX];
 	struct tenant_op *op = tenant_op_find(t, check->unique_id);
-	const uint64_t stamp = loop_wall_ms();
+	const int64_t now = check->now;
+	const uint64_t stamp = tenant_wall_ms(t, now);
 	size_t len;
-	int64_t now = loop_now();
 	int err;
 
 	if (op != NULL && !op->late)
@@ -88,10 +87,9 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 	op = op_new(t, check->rate, len);
 	if (op == NULL)
 		return RLA_EBUSY;
-	memcpy(op->datagram, datagram, len);
+	memcpy(tenant_op_datagram(op), datagram, len);
 	op->datagram_len = (uint16_t)len;
 	op->stamp = check->resent ? 0 : stamp;
-	op->stamped_at = now;
 	memcpy(op->entry.key, check->unique_id, TABLE_KEY_LEN);
 	if (heap_reserve(&t->timers, t->in_flight.count + 1) != 0 ||
 	    table_insert(&t->in_flight, &op->entry) != 0) {
@@ -108,7 +106,7 @@ tenant_check(struct tenant *t, const struct tenant_check *check,
 	policy_op_init(&op->policy, &t->config->plan, op->members->count,
 	    suspected(t), check->start, check->deadline, now);
 	*out = op;
-	tenant_op_pump(op, now);
+	tenant_op_act(op, now);
 	tenant_op_release(op);
 	tenant_rearm(t);
 	return 0;

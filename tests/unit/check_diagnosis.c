@@ -50,7 +50,7 @@ answers(uint32_t i, int64_t ago)
 	    .measures = true};
 
 	peer_sent(&ps.list[i], a.sent_at);
-	peers_answered(&ps, 101 + i, &a);
+	peers_answered(&ps, &ps.list[i], &a);
 }
 
 /* Answered what was asked sent ago, past the horizon. */
@@ -61,7 +61,7 @@ answers_late(uint32_t i, int64_t ago, int64_t took)
 	    .now = NOW - ago, .sent_at = NOW - ago - took, .overdue = true};
 
 	peer_sent(&ps.list[i], a.sent_at);
-	peers_answered(&ps, 101 + i, &a);
+	peers_answered(&ps, &ps.list[i], &a);
 	peer_unanswered(&ps.list[i], a.sent_at);
 }
 
@@ -187,10 +187,10 @@ START_TEST(a_slow_server)
 	    .now = NOW - S(1), .sent_at = NOW - S(2), .overdue = true};
 
 	ignores(0, 2, S(2));
-	peers_answered(&ps, 101, &late);
+	peers_answered(&ps, &ps.list[0], &late);
 	server(0, DIAGNOSIS_SLOW, "1 answer came after the horizon of 300 ms");
 	server(0, DIAGNOSIS_SLOW, "1.0 s ago, after about 1000 ms");
-	peers_heard(&ps, 101, NOW - MS(900));
+	peers_heard(&ps, &ps.list[0], NOW - MS(900));
 	server(0, DIAGNOSIS_SLOW, "2 answers");
 	/* Until it has had the time to answer late again. */
 	peer_sent(&ps.list[0], NOW);
@@ -331,7 +331,7 @@ END_TEST
 START_TEST(answers_too_late)
 {
 	ignores(0, 1, S(2));
-	peers_heard(&ps, 101, NOW - S(1));
+	peers_heard(&ps, &ps.list[0], NOW - S(1));
 	/* Nobody knows any more what that was the answer to. */
 	tenant(DIAGNOSIS_SLOW,
 	    "servers answer after the horizon of 300 ms (about 1000 ms): raise "
@@ -354,7 +354,7 @@ START_TEST(answers_too_late)
 	for (uint32_t i = 0; i < 3; i++) {
 		answers(i, MS(900));
 		ignores(i, 1, MS(800));
-		peers_heard(&ps, 101 + i, NOW - MS(100));
+		peers_heard(&ps, &ps.list[i], NOW - MS(100));
 	}
 	tenant(DIAGNOSIS_SLOW, "forgotten");
 	tenant_says_not("are good");

@@ -316,7 +316,7 @@ START_TEST(the_pace_of_a_caller_in_a_hurry)
 
 	start(NO_DELIVER, NULL);
 	make_rate(&rate, 1, 1);
-	check.start = loop_now();
+	check.now = check.start = loop_now();
 	check.deadline = check.start + MS(20);
 	ck_assert_int_eq(tenant_check(tenant, &check, done, &out, &op), 0);
 	take_all();
@@ -328,6 +328,7 @@ START_TEST(the_pace_of_a_caller_in_a_hurry)
 	ck_assert_int_eq(out.res.pace, PACE_UNKNOWN);
 	id[0] = 3;
 	check.resent = true;
+	check.now = loop_now();
 	check.deadline = POLICY_NEVER;
 	ck_assert_int_eq(tenant_check(tenant, &check, done, &out, &op), 0);
 	take_all();

@@ -246,6 +246,62 @@ START_TEST(completion_delivery_goes_to_those_without_an_answer)
 }
 END_TEST
 
+/*
+ * The answer of a server that got a delivery tells the round trip when the
+ * decision came before the preference deadline: the first copy is answered.
+ * After it nobody knows which copy is.
+ */
+START_TEST(a_delivery_and_the_round_trip)
+{
+	static const char hasty[] =
+	    "{\"unit_ms\":5,\"replay_gap\":{\"fixed\":4000}}";
+	struct fake_request again;
+	const struct peer *peer;
+	const bool prompt = _i == 0;
+
+	start(prompt ? PATIENT : hasty, NULL);
+	peer = &tenant_peers(tenant)->list[2];
+	ask(1, &out);
+	take_all();
+	fake_server_allow(&server[prompt ? 0 : 1], &q[prompt ? 0 : 1]);
+	TURN_UNTIL(out.calls > 0);
+	ck_assert_uint_eq(out.res.server_id, FIRST_ID + (prompt ? 0U : 1U));
+	take(2, &again);
+	fake_server_allow(&server[2], &q[2]);
+	TURN_UNTIL(counters()->answers_late == 1);
+	ck_assert_uint_eq(peer->answered, 1);
+	ck_assert_int_eq(peer->rtt_us > 0, prompt);
+	stop_tenant();
+}
+END_TEST
+
+/* The same when the delivery has waited for the kernel until then: the first
+ * copy may be lost, and its answer be that to the delivery. */
+START_TEST(a_delivery_that_waited_tells_no_round_trip)
+{
+	struct fake_request again;
+	const struct peer *peer;
+	int64_t begun;
+
+	start("{\"unit_ms\":50,\"replay_gap\":{\"fixed\":400}}", NULL);
+	peer = &tenant_peers(tenant)->list[2];
+	begun = loop_now();
+	ask(1, &out);
+	take_all();
+	blocked = true;
+	fake_server_allow(&server[0], &q[0]);
+	TURN_UNTIL(out.calls > 0);
+	TURN_UNTIL(loop_now() > begun + MS(60));
+	blocked = false;
+	take(2, &again);
+	fake_server_allow(&server[2], &again);
+	TURN_UNTIL(counters()->answers_late == 1);
+	ck_assert_uint_eq(peer->answered, 1);
+	ck_assert_int_eq(peer->rtt_us, 0);
+	stop_tenant();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -261,6 +317,8 @@ main(void)
 	tcase_add_test(tc, nothing_leaves_after_the_horizon);
 	tcase_add_test(tc, silence_is_a_timeout_at_the_horizon);
 	tcase_add_test(tc, completion_delivery_goes_to_those_without_an_answer);
+	tcase_add_loop_test(tc, a_delivery_and_the_round_trip, 0, 2);
+	tcase_add_test(tc, a_delivery_that_waited_tells_no_round_trip);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }

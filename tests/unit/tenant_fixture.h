@@ -203,6 +203,7 @@ ask_with(struct pdu_rate *rate, const uint8_t id[16], int64_t begun,
 	const struct tenant_check check = {
 	    .rate = rate,
 	    .unique_id = id,
+	    .now = loop_now(),
 	    .start = begun,
 	    .deadline = deadline,
 	};

@@ -35,6 +35,7 @@ world_scripts = \
 	tests/world/error-timeout.wrl \
 	tests/world/error-transport.wrl \
 	tests/world/error-validation.wrl \
+	tests/world/late-after-its-round.wrl \
 	tests/world/late-answers.wrl \
 	tests/world/late-duplicates-hide-nobody.wrl \
 	tests/world/late-nothing-is-owed.wrl \

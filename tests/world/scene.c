@@ -233,6 +233,7 @@ ask(struct scene *s, struct scene_op *op, int64_t deadline)
 	    .rate = &op->rate,
 	    .unique_id = op->id,
 	    .resent = op->start < loop_now(),
+	    .now = loop_now(),
 	    .start = op->start,
 	    .deadline = deadline,
 	};
