@@ -17,6 +17,18 @@ EXTRA_DIST += client-shim/rlshim.map
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = client-shim/librlshim.pc
 
+# Load on a running agent, for rlctl bench and tests/bench.
+noinst_LIBRARIES += client-shim/libload.a
+client_shim_libload_a_SOURCES = \
+	client-shim/load.c client-shim/load.h \
+	client-shim/load_checks.c \
+	client-shim/load_frame.c client-shim/load_frame.h \
+	client-shim/load_histogram.c client-shim/load_histogram.h \
+	client-shim/load_lane.c client-shim/load_lane.h \
+	client-shim/load_pace.c client-shim/load_pace.h \
+	client-shim/load_private.h \
+	client-shim/load_run.c
+
 # -static leaves system libraries shared; it takes the shim into rlctl, which
 # so works from any place, before and without ldconfig.
 bin_PROGRAMS += rlctl
@@ -24,6 +36,8 @@ rlctl_SOURCES = \
 	client-shim/rlctl.c client-shim/rlctl.h \
 	client-shim/rlctl_acquire.c \
 	client-shim/rlctl_agent.c \
+	client-shim/rlctl_bench.c client-shim/rlctl_bench.h \
+	client-shim/rlctl_bench_print.c \
 	client-shim/rlctl_check.c \
 	client-shim/rlctl_document.c \
 	client-shim/rlctl_explain.c \
@@ -41,8 +55,8 @@ rlctl_SOURCES = \
 	client-shim/rlctl_spec.c client-shim/rlctl_spec.h \
 	client-shim/rlctl_table.c client-shim/rlctl_table.h
 rlctl_LDFLAGS = $(AM_LDFLAGS) -static
-rlctl_LDADD = client-shim/librlshim.la daemon/core/libcore.a $(PROTO_LIBS) \
-	$(JANSSON_LIBS) $(CRYPTO_LIBS)
+rlctl_LDADD = client-shim/libload.a client-shim/librlshim.la \
+	daemon/core/libcore.a $(PROTO_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
 rlctl_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 dist_doc_DATA += client-shim/example.c client-shim/example_event.c \

@@ -53,6 +53,14 @@ static const char usage[] =
     "                         permits a second, until a reload changes them\n"
     "  quit [--timeout MS]    ends the agent now; like the last three it\n"
     "                         asks the control socket\n"
+    "  bench RULE [--key K] [--keys N] [--order sequential|random]\n"
+    "        [--connections C] [--window W] [--rate N] [--tokens N]\n"
+    "        [--deadline MS] [--checks N] [--duration TIME] [--warmup N]\n"
+    "        [--timeout MS]\n"
+    "                         load on the agent, which spends tokens, and how\n"
+    "                         fast it answers; by default 5s with 1 in flight,\n"
+    "                         asked again when it was answered; TIME is such as\n"
+    "                         500ms, 10s or 2m, up to 10080m\n"
     "  key show [FILE]        what is in a key, without the secret\n"
     "\n"
     "  --socket PATH   before the command (default $RL_AGENT_SOCKET, else\n"
@@ -87,6 +95,7 @@ static const struct {
     {"errctl", rlctl_errctl},
     {"limiters", rlctl_limiters},
     {"set-rate", rlctl_set_rate},
+    {"bench", rlctl_bench},
     {"key", rlctl_key},
 };
 
@@ -99,7 +108,8 @@ on_signal(int signo)
 {
 	(void)signo;
 	signalled = 1;
-	rl_interrupt(interruptible);
+	if (interruptible != NULL)
+		rl_interrupt(interruptible);
 }
 
 int
@@ -154,7 +164,19 @@ rlctl_written(const char *command)
 {
 	if (fflush(stdout) == 0)
 		return RLCTL_OK;
-	return rlctl_fail(RLCTL_ERROR, "%s: cannot write", command);
+	return rlctl_fail(
+	    RLCTL_ERROR, "%s: cannot write: %s", command, strerror(errno));
+}
+
+void
+rlctl_watch_signals(void)
+{
+	/* Once each: when that does not end it, the next one does. */
+	struct sigaction sa = {
+	    .sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
 }
 
 static struct rl_client *
@@ -166,16 +188,12 @@ open_client(struct rlctl *ctl, const char *socket, enum rl_failure on_failure)
 	    .timeout_ms = ctl->timeout_ms,
 	    .on_failure = on_failure,
 	};
-	/* Once each: when that does not end it, the next one does. */
-	struct sigaction sa = {
-	    .sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 	int status = rl_open(&interruptible, &options);
 
 	if (status != RL_OK)
 		exit(rlctl_fail(
 		    RLCTL_USAGE, "--socket: %s", rl_strerror(status)));
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	rlctl_watch_signals();
 	return interruptible;
 }
 
@@ -185,18 +203,24 @@ rlctl_open(struct rlctl *ctl, enum rl_failure on_failure)
 	return open_client(ctl, ctl->socket, on_failure);
 }
 
+const char *
+rlctl_socket(const struct rlctl *ctl)
+{
+	const char *at = ctl->socket;
+
+	if (at == NULL)
+		at = getenv("RL_AGENT_SOCKET");
+	return at == NULL || *at == '\0' ? RL_DEFAULT_SOCKET : at;
+}
+
 struct rl_client *
 rlctl_open_control(struct rlctl *ctl)
 {
-	const char *at = ctl->socket, *slash;
+	const char *at = rlctl_socket(ctl), *slash;
 	char path[4096];
 
 	if (ctl->control != NULL)
 		return open_client(ctl, ctl->control, RL_CLOSED);
-	if (at == NULL)
-		at = getenv("RL_AGENT_SOCKET");
-	if (at == NULL || *at == '\0')
-		at = RL_DEFAULT_SOCKET;
 	slash = strrchr(at, '/');
 	snprintf(path, sizeof(path), "%.*scontrol.sock",
 	    slash != NULL ? (int)(slash - at + 1) : 0, at);

@@ -44,6 +44,7 @@ rlctl_command rlctl_acquire;
 rlctl_command rlctl_errctl;
 rlctl_command rlctl_limiters;
 rlctl_command rlctl_set_rate;
+rlctl_command rlctl_bench;
 rlctl_command rlctl_key;
 
 /* A decision in the form that was asked for; detail may be NULL. */
@@ -90,8 +91,12 @@ uint64_t rlctl_long_number(
 struct rl_client *rlctl_open(struct rlctl *ctl, enum rl_failure on_failure);
 /* The same for the control socket. */
 struct rl_client *rlctl_open_control(struct rlctl *ctl);
-/* Has a signal come in the time of a client? */
+/* Has a signal come in the time of a client, or since the watch? */
 int rlctl_signalled(void);
+/* Without a client: the first SIGINT and the first SIGTERM end nothing. */
+void rlctl_watch_signals(void);
+/* The path of the application socket. */
+const char *rlctl_socket(const struct rlctl *ctl);
 /* Takes what they gave. */
 void rlctl_close(struct rl_client *client);
 /* The line for a call that failed. Returns RLCTL_ERROR. */
