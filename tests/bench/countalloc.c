@@ -3,7 +3,9 @@
  * BENCH_COUNTS names, which the bench maps too. Calls before the constructor
  * ran are not counted. It needs glibc, for the real allocator's own names.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -65,4 +67,22 @@ aligned_alloc(size_t alignment, size_t size)
 {
 	count();
 	return __libc_memalign(alignment, size);
+}
+
+void *
+memalign(size_t alignment, size_t size)
+{
+	count();
+	return __libc_memalign(alignment, size);
+}
+
+int
+posix_memalign(void **out, size_t alignment, size_t size)
+{
+	void *p = memalign(alignment, size);
+
+	if (p == NULL)
+		return ENOMEM;
+	*out = p;
+	return 0;
 }

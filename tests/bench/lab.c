@@ -30,6 +30,8 @@ lab_fail(const char *format, ...)
 	int error = errno;
 	va_list ap;
 
+	if (lab_signal() != 0)
+		return -1;
 	fputs("bench: ", stderr);
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);
@@ -63,18 +65,7 @@ lab_signal(void)
 	return caught;
 }
 
-void
-lab_key(unsigned n, char out[LAB_KEY_LEN])
-{
-	size_t i;
-
-	n %= LAB_KEYS;
-	for (i = LAB_KEY_LEN - 1; i > 0; i--, n /= 10)
-		out[i] = (char)('0' + n % 10);
-	out[0] = 'k';
-}
-
-/* The quotas of the sandbox's own keys; its horizon limit fits ours. */
+/* Quotas that no row meets; the limit of a horizon fits LAB_TTL_MS. */
 static int
 make_key(struct lab *lab)
 {
@@ -114,10 +105,45 @@ make_key(struct lab *lab)
 	return 0;
 }
 
+/* The bench's programs lie beside it. */
+static int
+find_parts(struct lab *lab)
+{
+	ssize_t n =
+	    readlink("/proc/self/exe", lab->parts, sizeof(lab->parts) - 1);
+	char *slash;
+
+	if (n < 0)
+		return lab_fail("/proc/self/exe");
+	lab->parts[n] = '\0';
+	slash = strrchr(lab->parts, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	return 0;
+}
+
+void
+lab_part(const struct lab *lab, const char *name, char out[PATH_MAX])
+{
+	snprintf(out, PATH_MAX, "%.*s/%s", PATH_MAX - 256, lab->parts, name);
+}
+
+int
+lab_log(struct lab *lab, char path[LAB_PATH])
+{
+	int fd;
+
+	snprintf(path, LAB_PATH, "%s/%u.log", lab->dir, ++lab->started);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	return fd >= 0 ? fd : lab_fail("%s", path);
+}
+
 int
 lab_open(struct lab *lab)
 {
 	memset(lab, 0, sizeof(*lab));
+	if (find_parts(lab) != 0)
+		return -1;
 	strcpy(lab->dir, "/tmp/rl-bench.XXXXXX");
 	if (mkdtemp(lab->dir) == NULL) {
 		lab->dir[0] = '\0';
@@ -194,7 +220,7 @@ run_child(char *const argv[], char *const set[], pid_t parent, int out, int err)
 		putenv(set[i]);
 	if (dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0)
 		execvp(argv[0], argv);
-	fprintf(stderr, "%s\n",
+	fprintf(stderr, "%s: %s\n", argv[0],
 	    errno == ENOENT ? "not installed" : strerror(errno));
 	_exit(127);
 }

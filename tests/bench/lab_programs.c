@@ -1,6 +1,6 @@
 /*
- * The programs under test: the sandbox, whose first line tells where it is,
- * and agents, each with a configuration and a socket of its own.
+ * The programs under test: responders, whose first line tells where they are,
+ * relays, and agents, each with a configuration and a socket of its own.
  */
 #include "tests/bench/lab.h"
 
@@ -17,22 +17,14 @@
 
 #define WAIT_STEP_MS 250
 
-/* A file in the folder, for what a daemon writes. */
-static int
-log_open(struct lab *lab, char path[96])
-{
-	int fd;
-
-	snprintf(path, 96, "%s/%u.log", lab->dir, ++lab->started);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	return fd >= 0 ? fd : lab_fail("%s", path);
-}
-
-/* What a daemon wrote before it failed, to our stderr. */
+/*
+ * What a daemon wrote before it failed, to our stderr. One that a signal ended
+ * has not failed.
+ */
 static void
 log_show(const char *path)
 {
-	FILE *file = fopen(path, "r");
+	FILE *file = lab_signal() == 0 ? fopen(path, "r") : NULL;
 	char line[256];
 
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
@@ -55,9 +47,9 @@ parse_server(json_t *json, struct lab_server *out)
 	return out->port != 0 ? 0 : -1;
 }
 
-/* The first line of the sandbox: its servers, each at one address. */
+/* The first line of a responder: its servers, each at one address. */
 static int
-parse_sandbox(const char *line, unsigned wanted, struct lab_sandbox *out)
+parse_responder(const char *line, unsigned wanted, struct lab_responder *out)
 {
 	json_t *root = json_loads(line, 0, NULL);
 	json_t *servers = json_object_get(root, "servers");
@@ -70,25 +62,13 @@ parse_sandbox(const char *line, unsigned wanted, struct lab_sandbox *out)
 	return rc;
 }
 
-static const char *
-program(const char *variable, const char *otherwise)
+/* Starts it and takes its first line. Its pid, or -1, having shown its log. */
+static pid_t
+start_talking(struct lab *lab, char *const argv[], char *line, size_t cap)
 {
-	const char *path = getenv(variable);
-
-	return path != NULL ? path : otherwise;
-}
-
-int
-lab_start_sandbox(
-    struct lab *lab, const struct lab_wanted *wanted, struct lab_sandbox *out)
-{
-	const char *path = program("RLA_SANDBOX", "./rl-sandbox");
-	char delay[16], cluster[16], log[96], line[1024];
-	char *argv[] = {(char *)path, "--key-file", lab->key_path, "--delay",
-	    delay, "--cluster", cluster, "--server", "0", "--drop",
-	    wanted->oldest_dead ? "1" : "0", NULL};
-	int ends[2], err = log_open(lab, log);
-	ssize_t n;
+	char log[LAB_PATH];
+	int ends[2], err = lab_log(lab, log);
+	pid_t pid;
 
 	if (err < 0)
 		return -1;
@@ -96,33 +76,104 @@ lab_start_sandbox(
 		close(err);
 		return lab_fail("pipe");
 	}
-	snprintf(delay, sizeof(delay), "%u", wanted->delay_ms);
-	snprintf(cluster, sizeof(cluster), "%u", wanted->servers);
-	out->pid = lab_spawn(lab, argv, NULL, ends[1], err);
+	pid = lab_spawn(lab, argv, NULL, ends[1], err);
 	close(ends[1]);
 	close(err);
-	n = out->pid > 0 ? lab_read_line(ends[0], line, sizeof(line)) : -1;
+	if (pid > 0 && lab_read_line(ends[0], line, cap) <= 0) {
+		log_show(log);
+		lab_end(lab, pid, SIGKILL);
+		errno = 0;
+		pid = lab_fail("%s does not start", argv[0]);
+	}
 	close(ends[0]);
-	if (n > 0 && parse_sandbox(line, wanted->servers, out) == 0)
-		return 0;
-	log_show(log);
+	return pid;
+}
+
+int
+lab_start_responder(
+    struct lab *lab, const struct lab_wanted *wanted, struct lab_responder *out)
+{
+	char path[PATH_MAX], servers[16], hold[16], line[2048];
+	char *argv[] = {path, "--key-file", lab->key_path, "--servers", servers,
+	    "--hold", hold, wanted->oldest_dead ? "--mute" : NULL, "0", NULL};
+
+	lab_part(lab, "responder", path);
+	snprintf(servers, sizeof(servers), "%u", wanted->servers);
+	snprintf(hold, sizeof(hold), "%u", wanted->hold_ms);
+	out->pid = start_talking(lab, argv, line, sizeof(line));
 	errno = 0;
-	return lab_fail("%s does not start", path);
+	if (out->pid > 0 && parse_responder(line, wanted->servers, out) != 0)
+		return lab_fail("responder: another line than expected");
+	return out->pid > 0 ? 0 : -1;
+}
+
+int
+lab_start_relay(struct lab *lab, const struct lab_responder *responder,
+    bool gso, struct lab_relay *out)
+{
+	char path[PATH_MAX], line[64], servers[LAB_MAX_SERVERS][32];
+	char *argv[5 + 2 * LAB_MAX_SERVERS + 2] = {
+	    path, "--key-file", lab->key_path, "--socket", out->socket};
+	size_t n = 5;
+
+	lab_part(lab, "relay", path);
+	snprintf(out->socket, sizeof(out->socket), "%s/%u.relay", lab->dir,
+	    lab->started + 1);
+	for (unsigned i = 0; i < responder->count; i++) {
+		snprintf(servers[i], sizeof(servers[i]), "%" PRIu64 "@%u",
+		    responder->servers[i].id,
+		    (unsigned)responder->servers[i].port);
+		argv[n++] = "--server";
+		argv[n++] = servers[i];
+	}
+	if (gso)
+		argv[n] = "--gso";
+	out->pid = start_talking(lab, argv, line, sizeof(line));
+	return out->pid > 0 ? 0 : -1;
+}
+
+/* What a relay says of it in its log; of others there is no such line. */
+static unsigned
+read_sent_again(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	unsigned sum = 0, n;
+	char line[256];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (sscanf(line, "relay: %u checks sent again", &n) == 1)
+			sum += n;
+	if (file != NULL)
+		fclose(file);
+	return sum;
+}
+
+unsigned
+lab_sent_again(const struct lab *lab)
+{
+	char path[LAB_PATH];
+	unsigned sum = 0;
+
+	for (unsigned i = 1; i <= lab->started; i++) {
+		snprintf(path, sizeof(path), "%s/%u.log", lab->dir, i);
+		sum += read_sent_again(path);
+	}
+	return sum;
 }
 
 static void
-write_servers(FILE *file, const struct lab_sandbox *sandbox)
+write_servers(FILE *file, const struct lab_responder *responder)
 {
-	for (unsigned i = 0; i < sandbox->count; i++)
+	for (unsigned i = 0; i < responder->count; i++)
 		fprintf(file,
 		    "%s{\"id\": \"%" PRIu64
 		    "\", \"address\": \"127.0.0.1:%u\"}",
-		    i > 0 ? ", " : "", sandbox->servers[i].id,
-		    (unsigned)sandbox->servers[i].port);
+		    i > 0 ? ", " : "", responder->servers[i].id,
+		    (unsigned)responder->servers[i].port);
 }
 
 static int
-write_config(const struct lab *lab, const struct lab_sandbox *sandbox,
+write_config(const struct lab *lab, const struct lab_responder *responder,
     const struct lab_special *special, const char *path, const char *socket)
 {
 	FILE *file = fopen(path, "w");
@@ -133,10 +184,10 @@ write_config(const struct lab *lab, const struct lab_sandbox *sandbox,
 	    "{\"tenants\": {\"main\": {\"key\": {\"file\": \"%s\"},\n"
 	    "  \"servers\": [",
 	    lab->key_path);
-	write_servers(file, sandbox);
+	write_servers(file, responder);
 	fprintf(file,
 	    "],\n"
-	    "  \"policy\": {\"unit_ms\": %u, \"suspect_after\": %u}}},\n"
+	    "  \"policy\": {%s}}},\n"
 	    " \"rules\": {\"" LAB_RULE "\": {\"tenant\": \"main\",\n"
 	    "  \"resources\": [{\"bucket\": \"" LAB_BUCKET "{key}\",\n"
 	    "   \"window_ms\": %d, \"limit\": %d}]}},\n"
@@ -148,14 +199,13 @@ write_config(const struct lab *lab, const struct lab_sandbox *sandbox,
 	    "  \"max_inflight_per_uid\": 65536,\n"
 	    "  \"max_connections_per_uid\": 4096},\n"
 	    " \"log\": {\"level\": \"warning\"}}\n",
-	    special->unit_ms > 0 ? special->unit_ms : LAB_UNIT_MS,
-	    special->suspect_after, LAB_WINDOW_MS, LAB_LIMIT, socket, socket);
+	    special->policy != NULL ? special->policy : LAB_POLICY,
+	    LAB_WINDOW_MS, LAB_LIMIT, socket, socket);
 	return fclose(file) == 0 ? 0 : lab_fail("%s", path);
 }
 
-/* Dead, or a signal came: then there is nothing to wait for. */
-static bool
-is_over(pid_t pid)
+bool
+lab_is_over(pid_t pid)
 {
 	siginfo_t info = {.si_pid = 0};
 
@@ -179,21 +229,22 @@ await_agent(struct lab_agent *agent)
 		rc = rl_wait(agent->client, WAIT_STEP_MS);
 		if (rc == RL_OK)
 			return 0;
-		if (is_over(agent->pid))
+		if (lab_is_over(agent->pid))
 			break;
 	}
 	return lab_fail("the agent: %s", rl_strerror(rc));
 }
 
 int
-lab_start_agent(struct lab *lab, const struct lab_sandbox *sandbox,
+lab_start_agent(struct lab *lab, const struct lab_responder *responder,
     const struct lab_special *special, struct lab_agent *out)
 {
-	const char *path = program("RLA_AGENT", "./rl-agent");
-	char log[96], config[96], library[4096], file[128];
-	char *argv[] = {(char *)path, "-c", config, NULL};
+	const char *path = getenv("RLA_AGENT");
+	char log[LAB_PATH], config[LAB_PATH], library[PATH_MAX + 16], file[128];
+	char *argv[] = {
+	    path != NULL ? (char *)path : "./rl-agent", "-c", config, NULL};
 	char *set[] = {library, file, NULL};
-	int err = log_open(lab, log);
+	int err = lab_log(lab, log);
 
 	out->client = NULL;
 	if (err < 0)
@@ -205,10 +256,11 @@ lab_start_agent(struct lab *lab, const struct lab_sandbox *sandbox,
 	    special->preload != NULL ? special->preload : "");
 	snprintf(file, sizeof(file), "BENCH_COUNTS=%s",
 	    special->counts != NULL ? special->counts : "");
-	out->pid = write_config(lab, sandbox, special, config, out->socket) == 0
-		       ? lab_spawn(lab, argv,
-			     special->preload != NULL ? set : NULL, err, err)
-		       : -1;
+	out->pid =
+	    write_config(lab, responder, special, config, out->socket) == 0
+		? lab_spawn(lab, argv, special->preload != NULL ? set : NULL,
+		      err, err)
+		: -1;
 	close(err);
 	if (out->pid > 0 && await_agent(out) == 0)
 		return 0;

@@ -15,7 +15,7 @@ probe_cpu(pid_t pid, double *us)
 
 	errno = clock_getcpuclockid(pid, &clock);
 	if (errno != 0 || clock_gettime(clock, &ts) != 0)
-		return lab_fail("the processor time of the agent");
+		return lab_fail("the processor time of a program");
 	*us = (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 	return 0;
 }

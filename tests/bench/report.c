@@ -1,9 +1,13 @@
-/* Medians, quartiles and ratios, as a table and as JSON. */
+/* Medians and goals, as a table and as JSON. */
 #include "tests/bench/report.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -13,48 +17,73 @@ struct summary {
 	double high; /* the third */
 };
 
-static struct report_row *
-row_of(struct report *r, const char *name)
+void
+report_init(struct report *r, const struct report_goal *goals, size_t count)
 {
-	struct report_row *row;
+	assert(count <= REPORT_ROWS);
+	memset(r, 0, sizeof(*r));
+	r->row_count = count;
+	for (size_t i = 0; i < count; i++) {
+		r->rows[i].goal = goals[i];
+		r->rows[i].shown = true;
+		r->rows[i].judged = true;
+	}
+}
+
+static void
+add(struct report_samples *samples, double value)
+{
+	assert(samples->count < REPORT_SAMPLES);
+	samples->list[samples->count++] = value;
+}
+
+void
+report_add(struct report *r, size_t n, double value)
+{
+	assert(n < r->row_count);
+	add(&r->rows[n].samples, value);
+}
+
+void
+report_set(struct report *r, size_t n, double value)
+{
+	assert(n < r->row_count);
+	r->rows[n].samples.count = 0;
+	report_add(r, n, value);
+}
+
+static struct report_figure *
+figure_of(struct report *r, const char *name)
+{
+	struct report_figure *f;
 	size_t i;
 
-	for (i = 0; i < r->count; i++)
-		if (strcmp(r->rows[i].name, name) == 0)
-			return &r->rows[i];
-	assert(r->count < REPORT_ROWS && strlen(name) < REPORT_NAME);
-	row = &r->rows[r->count++];
-	memset(row, 0, sizeof(*row));
-	strcpy(row->name, name);
-	return row;
+	for (i = 0; i < r->figure_count; i++)
+		if (strcmp(r->figures[i].name, name) == 0)
+			return &r->figures[i];
+	assert(r->figure_count < REPORT_FIGURES && strlen(name) < REPORT_NAME);
+	f = &r->figures[r->figure_count++];
+	strcpy(f->name, name);
+	return f;
 }
 
 void
-report_add(struct report *r, const char *name, const char *unit, double value)
+report_figure(
+    struct report *r, const char *name, const char *unit, double value)
 {
-	struct report_row *row = row_of(r, name);
+	struct report_figure *f = figure_of(r, name);
 
-	assert(row->count < REPORT_SAMPLES);
-	row->unit = unit;
-	row->values[row->count++] = value;
+	f->unit = unit;
+	add(&f->samples, value);
 }
 
 void
-report_add_over(struct report *r, const char *name, const char *unit,
-    double value, double floor)
+report_skip(struct report *r, size_t n, const char *why)
 {
-	struct report_row *row = row_of(r, name);
+	struct report_row *row = &r->rows[n];
 
-	assert(row->floors == row->count && floor > 0);
-	row->floor[row->floors++] = floor;
-	report_add(r, name, unit, value);
-}
-
-void
-report_skip(struct report *r, const char *name, const char *why)
-{
-	struct report_row *row = row_of(r, name);
-
+	assert(n < r->row_count);
+	row->samples.count = 0;
 	snprintf(row->note, sizeof(row->note), "%s", why);
 }
 
@@ -78,74 +107,78 @@ quantile(const double *sorted, size_t count, double q)
 	return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
 }
 
+/* Of one sample or more. */
 static struct summary
-summarise(const double *values, size_t count)
+summarise(const struct report_samples *samples)
 {
 	double sorted[REPORT_SAMPLES];
 
-	memcpy(sorted, values, count * sizeof(*values));
-	qsort(sorted, count, sizeof(*sorted), compare);
+	memcpy(sorted, samples->list, samples->count * sizeof(*sorted));
+	qsort(sorted, samples->count, sizeof(*sorted), compare);
 	return (struct summary){
-	    .low = quantile(sorted, count, 0.25),
-	    .median = quantile(sorted, count, 0.5),
-	    .high = quantile(sorted, count, 0.75),
+	    .low = quantile(sorted, samples->count, 0.25),
+	    .median = quantile(sorted, samples->count, 0.5),
+	    .high = quantile(sorted, samples->count, 0.75),
 	};
 }
 
-static struct summary
-summarise_ratio(const struct report_row *row)
+double
+report_value(const struct report_row *row)
 {
-	double ratios[REPORT_SAMPLES];
-	size_t i;
+	return row->samples.count > 0 ? summarise(&row->samples).median : NAN;
+}
 
-	for (i = 0; i < row->floors; i++)
-		ratios[i] = row->values[i] / row->floor[i];
-	return summarise(ratios, row->floors);
+int
+report_ok(const struct report_row *row)
+{
+	double value = report_value(row);
+
+	if (!row->judged || isnan(value) || isnan(row->goal.goal))
+		return -1;
+	return value <= row->goal.goal;
 }
 
 /* Three digits that mean something, whatever the unit. */
 static const char *
 number(double v, char out[32])
 {
+	if (isnan(v))
+		return "-";
 	snprintf(out, 32, "%.*f",
-	    v >= 100  ? 0
-	    : v >= 10 ? 1
-	    : v >= 1  ? 2
-		      : 4,
+	    v >= 100             ? 0
+	    : v >= 10            ? 1
+	    : v >= 0.1 || v == 0 ? 2
+				 : 4,
 	    v);
-	return out;
-}
-
-static const char *
-range(const struct summary *s, char out[80])
-{
-	char low[32], high[32];
-
-	snprintf(out, 80, "%s..%s", number(s->low, low), number(s->high, high));
 	return out;
 }
 
 static void
 print_row(const struct report_row *row, FILE *out)
 {
-	char a[32], b[80];
+	static const char *const words[] = {"-", "NO", "yes"};
 	struct summary s;
+	char a[32], b[32];
 
-	fprintf(out, "%-46s ", row->name);
-	if (row->count == 0) {
-		fprintf(out, "%s\n", row->note);
+	fprintf(out, "%-58s", row->goal.name);
+	if (row->samples.count == 0) {
+		fprintf(out, " %s\n", row->note);
 		return;
 	}
-	s = summarise(row->values, row->count);
-	fprintf(out, "%9s %-6s %-17s", number(s.median, a), row->unit,
-	    range(&s, b));
-	if (row->floors > 0) {
-		s = summarise(row->floor, row->floors);
-		fprintf(out, " %8s", number(s.median, a));
-		s = summarise_ratio(row);
-		fprintf(out, " %6s %s", number(s.median, a), range(&s, b));
-	}
-	fputc('\n', out);
+	s = summarise(&row->samples);
+	fprintf(out, " %7s %6s  %-3s", number(s.median, a),
+	    number(row->goal.goal, b), words[report_ok(row) + 1]);
+	fprintf(out, " %7s..%s\n", number(s.low, a), number(s.high, b));
+}
+
+static void
+print_figure(const struct report_figure *f, FILE *out)
+{
+	struct summary s = summarise(&f->samples);
+	char a[32], b[32];
+
+	fprintf(out, "%-58s %7s %-6s", f->name, number(s.median, a), f->unit);
+	fprintf(out, "     %7s..%s\n", number(s.low, a), number(s.high, b));
 }
 
 void
@@ -153,52 +186,137 @@ report_print(const struct report *r, FILE *out)
 {
 	size_t i;
 
-	fprintf(out, "%-46s %9s %-6s %-17s %8s %6s %s\n", "row", "median", "",
-	    "quartiles", "floor", "ratio", "quartiles");
-	for (i = 0; i < r->count; i++)
-		print_row(&r->rows[i], out);
+	fprintf(out, "%-58s %7s %6s  %-3s %s\n", "what", "value", "goal", "ok",
+	    "quartiles");
+	for (i = 0; i < r->row_count; i++)
+		if (r->rows[i].shown)
+			print_row(&r->rows[i], out);
+	fprintf(out, "\n%-58s %7s %-6s      %s\n", "measured", "median", "",
+	    "quartiles");
+	for (i = 0; i < r->figure_count; i++)
+		print_figure(&r->figures[i], out);
+}
+
+static json_t *
+real(double v)
+{
+	return isnan(v) ? json_null() : json_real(v);
 }
 
 static json_t *
 row_json(const struct report_row *row)
 {
-	json_t *out = json_pack("{s:s}", "name", row->name);
-	struct summary s;
+	int ok = report_ok(row);
+	json_t *out = json_pack("{s:s, s:o, s:o, s:o}", "name", row->goal.name,
+	    "value", real(report_value(row)), "goal", real(row->goal.goal),
+	    "ok", ok < 0 ? json_null() : json_boolean(ok));
 
-	if (row->count == 0) {
-		json_object_set_new(out, "skipped", json_string(row->note));
-		return out;
-	}
-	s = summarise(row->values, row->count);
-	json_object_set_new(out, "value", json_real(s.median));
-	json_object_set_new(out, "unit", json_string(row->unit));
-	json_object_set_new(
-	    out, "quartiles", json_pack("[f,f]", s.low, s.high));
-	json_object_set_new(
-	    out, "rounds", json_integer((json_int_t)row->count));
-	if (row->floors > 0) {
-		s = summarise(row->floor, row->floors);
-		json_object_set_new(out, "floor", json_real(s.median));
-		s = summarise_ratio(row);
-		json_object_set_new(out, "ratio", json_real(s.median));
-		json_object_set_new(
-		    out, "ratio_quartiles", json_pack("[f,f]", s.low, s.high));
-	}
+	if (row->samples.count == 0)
+		json_object_set_new(out, "note", json_string(row->note));
 	return out;
 }
 
+static json_t *
+samples_json(const struct report_samples *samples, const char *unit)
+{
+	struct summary s = summarise(samples);
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < samples->count; i++)
+		json_array_append_new(list, json_real(samples->list[i]));
+	return json_pack("{s:s, s:f, s:[f,f], s:o}", "unit", unit, "median",
+	    s.median, "quartiles", s.low, s.high, "samples", list);
+}
+
+/* The text behind "model name" of the first processor; "" without one. */
+static void
+processor(char *out, size_t cap)
+{
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	char line[256];
+
+	out[0] = '\0';
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (strncmp(line, "model name", 10) == 0) {
+			snprintf(out, cap, "%s", strchr(line, ':') + 2);
+			out[strcspn(out, "\n")] = '\0';
+			break;
+		}
+	if (file != NULL)
+		fclose(file);
+}
+
+static json_t *
+machine_json(void)
+{
+	struct utsname name = {0};
+	char model[256];
+
+	uname(&name);
+	processor(model, sizeof(model));
+	return json_pack("{s:s, s:I, s:s}", "processor", model, "cores",
+	    (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "kernel", name.release);
+}
+
+static json_t *
+date_json(void)
+{
+	time_t now = time(NULL);
+	struct tm utc;
+	char text[32];
+
+	gmtime_r(&now, &utc);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	return json_string(text);
+}
+
+static json_t *
+arguments_json(char *const arguments[])
+{
+	json_t *list = json_array(), *text;
+
+	for (size_t i = 0; arguments[i] != NULL; i++) {
+		text = json_string(arguments[i]);
+		/* What is not UTF-8 keeps its place. */
+		json_array_append_new(list, text != NULL ? text : json_null());
+	}
+	return list;
+}
+
+/* How it was measured, and what the rows were made of, each sample of it. */
+static json_t *
+raw_json(const struct report *r, char *const arguments[])
+{
+	json_t *rows = json_object(), *figures = json_object();
+	size_t i;
+
+	for (i = 0; i < r->row_count; i++)
+		if (r->rows[i].samples.count > 0)
+			json_object_set_new(rows, r->rows[i].goal.name,
+			    samples_json(&r->rows[i].samples, ""));
+	for (i = 0; i < r->figure_count; i++)
+		json_object_set_new(figures, r->figures[i].name,
+		    samples_json(&r->figures[i].samples, r->figures[i].unit));
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "date", date_json(),
+	    "version", PACKAGE_VERSION, "arguments", arguments_json(arguments),
+	    "machine", machine_json(), "rows", rows, "figures", figures);
+}
+
 int
-report_write(const struct report *r, const char *path)
+report_write(const struct report *r, char *const arguments[], const char *path)
 {
 	json_t *rows = json_array();
-	json_t *root = json_pack("{s:o}", "rows", rows);
+	json_t *root = json_pack(
+	    "{s:o, s:o}", "rows", rows, "raw", raw_json(r, arguments));
 	size_t i;
 	int rc;
 
-	for (i = 0; i < r->count; i++)
-		json_array_append_new(rows, row_json(&r->rows[i]));
-	rc =
-	    json_dump_file(root, path, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+	for (i = 0; i < r->row_count; i++)
+		if (r->rows[i].shown)
+			json_array_append_new(rows, row_json(&r->rows[i]));
+	/* Every digit: ok is what value and goal say in the file, too. */
+	rc = json_dump_file(root, path, JSON_INDENT(2));
 	json_decref(root);
 	return rc;
 }

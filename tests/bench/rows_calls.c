@@ -1,7 +1,6 @@
 /*
  * System calls for one decision, as strace counts them. It slows the agent,
- * which then finds more to do at each wake-up: the count is for comparing one
- * build with another, and a low estimate.
+ * which then finds more to do at each wake-up: the count is a low estimate.
  */
 #include "tests/bench/bench.h"
 
@@ -10,11 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/bench/flow.h"
-
-#define ROW       "system calls a decision, 1000 in flight"
-#define WINDOW    1000
-#define DECISIONS 10000
+#define WINDOW 1000
+#define CHECKS 10000
 
 /* The last number before "total" in strace's summary of counts. */
 static int
@@ -39,25 +35,37 @@ read_total(const char *path, double *calls)
 }
 
 static int
-measure(struct bench *b, pid_t strace, const char *path)
+measure(struct bench *b, struct side *side, pid_t strace, const char *path)
 {
-	struct flow *f = flow_open(b->agent.socket, 1);
+	const uint64_t checks = bench_checks(b, CHECKS);
 	double calls = 0;
-	int rc = f != NULL ? flow_run(f, WINDOW, DECISIONS) : -1;
+	int rc = side_ask(side, checks);
 
 	lab_end(&b->lab, strace, SIGINT);
-	flow_close(f);
 	if (rc == 0)
 		rc = read_total(path, &calls);
 	if (rc == 0)
-		report_add(&b->report, ROW, "", calls / DECISIONS);
+		report_add(&b->report, ROW_CALLS, calls / (double)checks);
 	return rc;
 }
 
-int
-rows_calls(struct bench *b)
+static void *
+calls_open(struct bench *b)
 {
-	char pid[16], path[96], line[256], why[300];
+	const struct shape shape = {.window = WINDOW};
+	struct side *side = calloc(1, sizeof(*side));
+
+	if (side != NULL &&
+	    side_open(side, b->agent.pid, b->agent.socket, &shape) == 0)
+		return side;
+	free(side);
+	return NULL;
+}
+
+static int
+calls_round(struct bench *b, void *state)
+{
+	char pid[16], path[LAB_PATH], line[256], why[300];
 	char *argv[] = {"strace", "-f", "-c", "-U", "calls,name", "-o", path,
 	    "-p", pid, NULL};
 	pid_t strace;
@@ -70,14 +78,25 @@ rows_calls(struct bench *b)
 		return -1;
 	rc = lab_read_line(err, line, sizeof(line)) > 0 ? 0 : -1;
 	if (rc == 0 && strstr(line, "attached") != NULL) {
-		rc = measure(b, strace, path);
+		rc = measure(b, state, strace, path);
 	} else {
 		lab_end(&b->lab, strace, SIGKILL);
 		snprintf(why, sizeof(why), "strace %s",
 		    rc == 0 ? line : "says nothing");
-		report_skip(&b->report, ROW, why);
+		report_skip(&b->report, ROW_CALLS, why);
 		rc = 0;
 	}
 	close(err);
 	return rc;
 }
+
+static void
+calls_close(struct bench *b, void *state)
+{
+	(void)b;
+	side_close(state);
+	free(state);
+}
+
+const struct group group_calls = {
+    "calls", ROW_CALLS, ROW_CALLS, 3, calls_open, calls_round, calls_close};

@@ -1,91 +1,113 @@
 /*
- * What a dead server costs: three servers, the oldest of which is silent, by
- * the policy as specified and with the adaptive preference, each over three
- * servers that are all alive. Takes turns check by check.
+ * What a dead server costs: three servers, the oldest of which is silent, with
+ * the adaptive preference, over three servers that are all alive. By the policy
+ * as specified every decision waits for the silent one; that row informs.
  */
 #include "tests/bench/bench.h"
 
-#include <errno.h>
+#include <stdlib.h>
 
-#define CHECKS        50
-#define UNIT_MS       20 /* the recommended one: P(0) is as long */
-#define SUSPECT_AFTER 3
+#define BLOCK   50 /* checks of one side before the other's turn */
+#define BLOCKS  10
+#define WAITING 2 /* of the side that waits; 20 ms each */
+#define SERVERS 3
 
-struct side {
-	const char *row; /* NULL: the floor of the others */
+/* The recommended policy: P(0) is 20 ms. */
+#define SPECIFIED "\"unit_ms\": 20"
+#define ADAPTIVE  SPECIFIED ", \"suspect_after\": 3"
+
+static const struct {
+	const char *name;
 	bool dead;
-	unsigned suspect_after;
-	struct lab_sandbox sandbox;
-	struct lab_agent agent;
-	double us[CHECKS];
+	const char *policy;
+	unsigned block;
+} kinds[] = {
+    {"all alive", false, ADAPTIVE, BLOCK},
+    {"oldest dead, suspect_after 3", true, ADAPTIVE, BLOCK},
+    {"oldest dead, specified", true, SPECIFIED, WAITING},
 };
 
-static struct side sides[] = {
-    {.row = NULL},
-    {.row = "one check, oldest of 3 dead, specified", .dead = true},
-    {.row = "one check, oldest of 3 dead, suspect_after 3",
-	.dead = true,
-	.suspect_after = SUSPECT_AFTER},
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+struct dead {
+	struct {
+		struct lab_responder responder;
+		struct lab_agent agent;
+		struct side side;
+	} sides[KINDS];
 };
 
-#define SIDES (sizeof(sides) / sizeof(sides[0]))
+static void
+dead_close(struct bench *b, void *state)
+{
+	struct dead *dead = state;
+
+	for (size_t i = 0; i < KINDS; i++) {
+		side_close(&dead->sides[i].side);
+		if (dead->sides[i].agent.pid > 0)
+			lab_stop_agent(&b->lab, &dead->sides[i].agent);
+	}
+	free(dead);
+}
 
 static int
-open_side(struct lab *lab, struct side *side)
+start(struct bench *b, struct dead *dead, size_t i)
 {
 	const struct lab_wanted wanted = {
-	    .servers = LAB_MAX_SERVERS, .oldest_dead = side->dead};
-	const struct lab_special special = {
-	    .unit_ms = UNIT_MS, .suspect_after = side->suspect_after};
-	double us;
+	    .servers = SERVERS, .oldest_dead = kinds[i].dead};
+	const struct lab_special special = {.policy = kinds[i].policy};
+	const struct shape shape = {0};
+	struct lab_agent *agent = &dead->sides[i].agent;
 
-	if (lab_start_sandbox(lab, &wanted, &side->sandbox) != 0 ||
-	    lab_start_agent(lab, &side->sandbox, &special, &side->agent) != 0)
+	if (lab_start_responder(&b->lab, &wanted, &dead->sides[i].responder) !=
+		0 ||
+	    lab_start_agent(
+		&b->lab, &dead->sides[i].responder, &special, agent) != 0 ||
+	    side_open(
+		&dead->sides[i].side, agent->pid, agent->socket, &shape) != 0)
 		return -1;
-	/* What comes first is not the steady state. */
-	for (unsigned i = 0; i <= side->suspect_after; i++) {
-		if (bench_check(side->agent.client, i, &us) != 0)
-			return -1;
+	/* What comes before suspicion is not the steady state. */
+	return side_ask(&dead->sides[i].side, 10);
+}
+
+static void *
+dead_open(struct bench *b)
+{
+	struct dead *dead = calloc(1, sizeof(*dead));
+
+	for (size_t i = 0; dead != NULL && i < KINDS; i++) {
+		if (start(b, dead, i) == 0)
+			continue;
+		dead_close(b, dead);
+		dead = NULL;
 	}
+	return dead;
+}
+
+static int
+dead_round(struct bench *b, void *state)
+{
+	struct dead *dead = state;
+	double p50[KINDS];
+	char name[REPORT_NAME];
+	size_t i, k;
+
+	for (k = 0; k < KINDS; k++)
+		load_reset(dead->sides[k].side.load);
+	for (i = 0; i < BLOCKS; i++)
+		for (k = 0; k < KINDS; k++)
+			if (side_ask(&dead->sides[k].side, kinds[k].block) != 0)
+				return -1;
+	for (k = 0; k < KINDS; k++) {
+		p50[k] = load_latency(dead->sides[k].side.load, 0.5);
+		snprintf(
+		    name, sizeof(name), "p50, 3 servers, %s", kinds[k].name);
+		report_figure(&b->report, name, "us", p50[k]);
+	}
+	report_add(&b->report, ROW_DEAD, p50[1] / p50[0]);
+	report_add(&b->report, ROW_DEAD_SPECIFIED, p50[2] / p50[0]);
 	return 0;
 }
 
-static void
-close_side(struct lab *lab, struct side *side)
-{
-	lab_stop_agent(lab, &side->agent);
-	lab_end(lab, side->sandbox.pid, SIGKILL);
-}
-
-static int
-run(void)
-{
-	for (unsigned i = 0; i < CHECKS; i++) {
-		for (size_t k = 0; k < SIDES; k++) {
-			if (bench_check(
-				sides[k].agent.client, i, &sides[k].us[i]) != 0)
-				return -1;
-		}
-	}
-	errno = EINTR;
-	return lab_signal() ? lab_fail("check") : 0;
-}
-
-int
-rows_dead(struct bench *b)
-{
-	size_t open = 0;
-	int rc = 0;
-
-	while (open < SIDES && rc == 0)
-		rc = open_side(&b->lab, &sides[open++]);
-	if (rc == 0)
-		rc = run();
-	for (size_t k = 1; k < SIDES && rc == 0; k++)
-		report_add_over(&b->report, sides[k].row, "us",
-		    bench_quantile(sides[k].us, CHECKS, 0.5),
-		    bench_quantile(sides[0].us, CHECKS, 0.5));
-	while (open > 0)
-		close_side(&b->lab, &sides[--open]);
-	return rc;
-}
+const struct group group_dead = {"dead server", ROW_DEAD, ROW_DEAD_SPECIFIED, 7,
+    dead_open, dead_round, dead_close};

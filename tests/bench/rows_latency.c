@@ -1,112 +1,145 @@
 /*
- * One check at a time, by the clock on the wall: a client linked into the
- * application, and the shim through the agent, against the same sandbox.
+ * One check at a time, by the clock on the wall, with everything on one core:
+ * the load, the agent or the relay, and the responder of both. Over two cores
+ * it would be the wake-up of the other core that is measured.
  */
 #include "tests/bench/bench.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define BLOCK  250 /* checks of one side before the other's turn */
-#define BLOCKS 8
-#define CHECKS (BLOCK * BLOCKS)
+#define BLOCKS 16
 
-struct side {
-	int (*check)(struct bench *b, unsigned n, double *us);
-	double us[CHECKS];
+struct latency {
+	cpu_set_t before; /* where the bench may run else */
+	struct lab_responder responder;
+	struct lab_relay relay;
+	struct lab_agent agent;
+	struct side sides[2]; /* the relay, the agent */
 };
 
-static double
-now_us(void)
+/* To the last of the cores that it may use. What it starts stays there. */
+static int
+pin(struct latency *latency)
 {
-	struct timespec ts;
+	cpu_set_t one;
+	int cpu = CPU_SETSIZE - 1;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
-}
-
-int
-bench_check(struct rl_client *client, unsigned n, double *us)
-{
-	struct rl_decision decision;
-	struct rl_check check = {.rule = LAB_RULE, .key_len = LAB_KEY_LEN};
-	char key[LAB_KEY_LEN];
-	double start;
-
-	lab_key(n, key);
-	check.key = key;
-	start = now_us();
-	rl_check(client, &check, &decision, NULL);
-	*us = now_us() - start;
-	errno = 0;
-	if (decision.outcome != RL_ALLOWED)
-		return lab_fail("a check was %s (%s), not allowed",
-		    rl_outcome_name(decision.outcome),
-		    rl_reason_name(decision.reason));
+	if (sched_getaffinity(0, sizeof(latency->before), &latency->before) !=
+	    0)
+		return lab_fail("sched_getaffinity");
+	while (cpu > 0 && !CPU_ISSET(cpu, &latency->before))
+		cpu--;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one) != 0)
+		return lab_fail("sched_setaffinity");
 	return 0;
 }
 
-static int
-check_direct(struct bench *b, unsigned n, double *us)
+static void
+unpin(const struct latency *latency)
 {
-	double start = now_us();
-	int rc = direct_check(b->direct, n);
+	(void)sched_setaffinity(0, sizeof(latency->before), &latency->before);
+}
 
-	*us = now_us() - start;
+static void
+latency_close(struct bench *b, void *state)
+{
+	struct latency *latency = state;
+
+	side_close(&latency->sides[0]);
+	side_close(&latency->sides[1]);
+	if (latency->agent.pid > 0)
+		lab_stop_agent(&b->lab, &latency->agent);
+	free(latency);
+}
+
+static int
+start(struct bench *b, struct latency *latency)
+{
+	const struct lab_wanted wanted = {.servers = 1};
+	const struct lab_special none = {0};
+	const struct shape shape = {0};
+
+	if (lab_start_responder(&b->lab, &wanted, &latency->responder) != 0 ||
+	    lab_start_relay(
+		&b->lab, &latency->responder, false, &latency->relay) != 0 ||
+	    lab_start_agent(
+		&b->lab, &latency->responder, &none, &latency->agent) != 0 ||
+	    side_open(&latency->sides[0], latency->relay.pid,
+		latency->relay.socket, &shape) != 0)
+		return -1;
+	return side_open(&latency->sides[1], latency->agent.pid,
+	    latency->agent.socket, &shape);
+}
+
+static void *
+latency_open(struct bench *b)
+{
+	struct latency *latency = calloc(1, sizeof(*latency));
+	int rc;
+
+	if (latency == NULL || pin(latency) != 0) {
+		free(latency);
+		return NULL;
+	}
+	rc = start(b, latency);
+	unpin(latency);
+	if (rc == 0)
+		return latency;
+	latency_close(b, latency);
+	return NULL;
+}
+
+static int
+take_turns(struct bench *b, struct latency *latency)
+{
+	size_t i, k;
+
+	for (k = 0; k < 2; k++)
+		load_reset(latency->sides[k].load);
+	for (i = 0; i < BLOCKS; i++)
+		for (k = 0; k < 2; k++)
+			if (side_ask(&latency->sides[k],
+				bench_checks(b, BLOCK)) != 0)
+				return -1;
+	return 0;
+}
+
+static void
+judge(struct bench *b, const struct latency *latency, enum row row,
+    const char *name, double share)
+{
+	double relay = load_latency(latency->sides[0].load, share);
+	double agent = load_latency(latency->sides[1].load, share);
+	char figure[REPORT_NAME];
+
+	report_add(&b->report, row, agent / relay);
+	snprintf(figure, sizeof(figure), "%s of relay, one core", name);
+	report_figure(&b->report, figure, "us", relay);
+	snprintf(figure, sizeof(figure), "%s of agent, one core", name);
+	report_figure(&b->report, figure, "us", agent);
+}
+
+static int
+latency_round(struct bench *b, void *state)
+{
+	struct latency *latency = state;
+	int rc;
+
+	if (pin(latency) != 0)
+		return -1;
+	rc = take_turns(b, latency);
+	unpin(latency);
+	if (rc == 0) {
+		judge(b, latency, ROW_P50, "p50", 0.5);
+		judge(b, latency, ROW_P99, "p99", 0.99);
+	}
 	return rc;
 }
 
-static int
-check_agent(struct bench *b, unsigned n, double *us)
-{
-	return bench_check(b->agent.client, n, us);
-}
-
-static int
-run_block(struct bench *b, struct side *side, unsigned from)
-{
-	unsigned i;
-
-	for (i = from; i < from + BLOCK; i++) {
-		if (side->check(b, i, &side->us[i]) != 0)
-			return -1;
-	}
-	errno = EINTR;
-	return lab_signal() ? lab_fail("check") : 0;
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double
-bench_quantile(double *samples, size_t count, double share)
-{
-	qsort(samples, count, sizeof(double), compare);
-	return samples[(size_t)((double)count * share)];
-}
-
-int
-rows_latency(struct bench *b)
-{
-	static struct side direct = {.check = check_direct};
-	static struct side agent = {.check = check_agent};
-	unsigned i;
-
-	for (i = 0; i < CHECKS; i += BLOCK)
-		if (run_block(b, &direct, i) != 0 ||
-		    run_block(b, &agent, i) != 0)
-			return -1;
-	report_add_over(&b->report, "one check, p50", "us",
-	    bench_quantile(agent.us, CHECKS, 0.5),
-	    bench_quantile(direct.us, CHECKS, 0.5));
-	report_add_over(&b->report, "one check, p99", "us",
-	    bench_quantile(agent.us, CHECKS, 0.99),
-	    bench_quantile(direct.us, CHECKS, 0.99));
-	return 0;
-}
+const struct group group_latency = {
+    "latency", ROW_P50, ROW_P99, 9, latency_open, latency_round, latency_close};
