@@ -30,7 +30,9 @@ AM_TESTS_ENVIRONMENT = \
 # everything; an archive gives only what is asked for.
 unit_tests = \
 	tests/unit/check_address \
+	tests/unit/check_aesgcm \
 	tests/unit/check_bech32 \
+	tests/unit/check_blake2s \
 	tests/unit/check_bufs \
 	tests/unit/check_client \
 	tests/unit/check_clock \
@@ -45,6 +47,7 @@ unit_tests = \
 	tests/unit/check_conn \
 	tests/unit/check_conninput \
 	tests/unit/check_connoutput \
+	tests/unit/check_connwatch \
 	tests/unit/check_counters \
 	tests/unit/check_credential \
 	tests/unit/check_decision \
@@ -78,6 +81,13 @@ unit_tests = \
 	tests/unit/check_limiters_reload \
 	tests/unit/check_listener \
 	tests/unit/check_listener_place \
+	tests/unit/check_load \
+	tests/unit/check_load_checks \
+	tests/unit/check_load_frame \
+	tests/unit/check_load_histogram \
+	tests/unit/check_load_lane \
+	tests/unit/check_load_pace \
+	tests/unit/check_load_rate \
 	tests/unit/check_log \
 	tests/unit/check_log_flood \
 	tests/unit/check_loop \
@@ -90,6 +100,7 @@ unit_tests = \
 	tests/unit/check_pdu \
 	tests/unit/check_peer \
 	tests/unit/check_policy \
+	tests/unit/check_provider \
 	tests/unit/check_random \
 	tests/unit/check_ratelimiter \
 	tests/unit/check_ratelimiter_random \
@@ -115,6 +126,8 @@ unit_tests = \
 	tests/unit/check_rlshim_work \
 	tests/unit/check_rules \
 	tests/unit/check_rules_adhoc \
+	tests/unit/check_rules_ids \
+	tests/unit/check_rules_name \
 	tests/unit/check_sandbox_bucket \
 	tests/unit/check_sandbox_command \
 	tests/unit/check_sandbox_damage \
@@ -146,6 +159,7 @@ unit_tests = \
 	tests/unit/check_transport \
 	tests/unit/check_transport_load \
 	tests/unit/check_udp \
+	tests/unit/check_udp_group \
 	tests/unit/check_udp_send \
 	tests/unit/check_watch \
 	tests/unit/check_watch_random \
@@ -200,6 +214,7 @@ system_tests = \
 	tests/system/test_nonces.py \
 	tests/system/test_agent.py \
 	tests/system/test_async.py \
+	tests/system/test_bench.py \
 	tests/system/test_containers.py \
 	tests/system/test_decisions.py \
 	tests/system/test_diagnosis.py \
@@ -211,6 +226,7 @@ system_tests = \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \
 	tests/system/test_rlctl_admin.py \
+	tests/system/test_rlctl_bench.py \
 	tests/system/test_rlctl_limit.py \
 	tests/system/test_rlctl_run.py
 
@@ -366,6 +382,7 @@ tests_libtests_a_SOURCES = \
 	tests/unit/ipc_vectors.h \
 	tests/unit/limiters_fixture.h \
 	tests/unit/listener_fixture.h \
+	tests/unit/load_fixture.h \
 	tests/unit/policy_oracle.c tests/unit/policy_oracle.h \
 	tests/unit/policy_oracle_run.c \
 	tests/unit/reload_fixture.h \
@@ -388,8 +405,8 @@ if !FUZZER
 REPLAY_LIB = tests/fuzz/libreplay.a
 endif
 
-LDADD = tests/libtests.a tests/libshim.a $(REPLAY_LIB) sandbox/libsandbox.a \
-	$(DAEMON_LIBS) $(CHECK_LIBS) $(DAEMON_EXT_LIBS)
+LDADD = tests/libtests.a tests/libshim.a client-shim/libload.a $(REPLAY_LIB) \
+	sandbox/libsandbox.a $(DAEMON_LIBS) $(CHECK_LIBS) $(DAEMON_EXT_LIBS)
 
 # libFuzzer's runtime is linked into these alone.
 tests_fuzz_fuzz_config_LDFLAGS = $(AM_LDFLAGS) $(RLA_FUZZ_LDFLAGS)
@@ -446,7 +463,7 @@ client_shim_example_poll_CPPFLAGS = $(client_shim_example_CPPFLAGS)
 client_shim_example_poll_LDADD = client-shim/librlshim.la
 client_shim_example_poll_LDFLAGS = $(AM_LDFLAGS) -no-install
 
-check-system: all $(check_PROGRAMS)
+check-system: all $(check_PROGRAMS) $(system_programs)
 	@test '$(PYTHON3)' != no || \
 		{ echo 'check-system: needs Python 3' >&2; exit 1; }
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(system_tests)' \
