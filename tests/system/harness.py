@@ -85,6 +85,7 @@ class Process:
 
     def __init__(self, lab, name, argv, env=None, stdin=None):
         self.name = name
+        self.stopped = False
         self.out_path = os.path.join(lab.path, name + ".out")
         self.err_path = os.path.join(lab.path, name + ".err")
         with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
@@ -126,12 +127,17 @@ class Process:
             raise Failure("%s does not end" % self.name) from None
 
     def signal(self, number):
+        if number in (signal.SIGSTOP, signal.SIGCONT):
+            self.stopped = number == signal.SIGSTOP
         self.child.send_signal(number)
 
     def stop(self):
         """Ends it as a supervisor would; its exit status."""
         if self.running():
-            self.signal(signal.SIGCONT)
+            # Only then: SIGCONT takes back any SIGSTOP that is pending, that
+            # of a leak checker's own, too, which attaches at the very end.
+            if self.stopped:
+                self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
         return self.wait()
 
