@@ -58,7 +58,7 @@ void
 agent_log_warnings(const struct config *config)
 {
 	for (size_t i = 0; i < config->warning_count; i++)
-		log_warning("config", "%s", config->warnings[i]);
+		log_warning("config", "text=\"%s\"", config->warnings[i]);
 }
 
 /* It has changed. A line that is held back is written later, if it is another

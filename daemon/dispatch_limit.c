@@ -293,6 +293,19 @@ dispatch_error_success(
 	send_done(c, head->id, IPC_REASON_OK, "");
 }
 
+/* A script may change it often. */
+static void
+say_rate(
+    struct dispatch *d, const struct config_limiter *limiter, uint64_t rate)
+{
+	if (!errorrate_try(&d->rate_lines, loop_now(), &d->rates_unsaid))
+		return;
+	log_info("set-rate",
+	    "limiter=\"%s\" permits_per_second=%.15g unsaid=%" PRIu64,
+	    limiter->name, (double)rate / RATELIMITER_ONE, d->rates_unsaid);
+	d->rates_unsaid = 0;
+}
+
 void
 dispatch_set_rate(
     struct client *c, const struct ipc_head *head, struct reader *r)
@@ -324,8 +337,7 @@ dispatch_set_rate(
 		return;
 	}
 	limiters_set_rate(limiters_of(c), limiter, (int64_t)m.rate);
-	log_info("set-rate", "limiter=\"%s\" permits_per_second=%.15g",
-	    limiter->name, (double)m.rate / RATELIMITER_ONE);
+	say_rate(c->dispatch, limiter, m.rate);
 	dispatch_send_done(c, head->id, IPC_REASON_OK, "");
 }
 

@@ -154,6 +154,8 @@ struct dispatch {
 	struct agent_counters counters;
 	struct errorrate lines; /* clients decide how often they are bad */
 	uint64_t unsaid;
+	struct errorrate rate_lines; /* operators decide how often that is */
+	uint64_t rates_unsaid;
 	/* Scratch, too large for the stack of a callback. */
 	struct ipc_check_adhoc adhoc; /* being started */
 	struct rules_request asked;

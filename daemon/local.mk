@@ -97,6 +97,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/limiters_private.h \
 	daemon/limiters_rate.c \
 	daemon/log.c daemon/log.h \
+	daemon/log_format.c daemon/log_format.h \
 	daemon/message.c daemon/message.h \
 	daemon/reload.c daemon/reload.h \
 	daemon/rules.c daemon/rules.h \

@@ -1,23 +1,29 @@
 /*
  * The log: one write(2) per line, so that lines of two processes on one
- * stderr do not mix. What a line says may come from a peer: message.h keeps
+ * stderr do not mix. What a line says may come from a peer: log_format.h keeps
  * it one line, and keys out of it.
  */
 #include "daemon/log.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/log_format.h"
 #include "daemon/message.h"
 
 #define LOG_LINE_MAX 2048
 
 static enum log_level threshold = LOG_LEVEL_INFO;
 static uint64_t dropped; /* lines that nobody would take */
+static bool journal;     /* stderr is the journal: it reads priorities */
 
 static const char *
 level_name(enum log_level level)
@@ -33,6 +39,33 @@ level_name(enum log_level level)
 		return "debug";
 	}
 	return "?";
+}
+
+/* As in syslog(3). */
+static int
+priority(enum log_level level)
+{
+	switch (level) {
+	case LOG_LEVEL_ERROR:
+		return 3;
+	case LOG_LEVEL_WARNING:
+		return 4;
+	case LOG_LEVEL_INFO:
+		return 6;
+	case LOG_LEVEL_DEBUG:
+		return 7;
+	}
+	return 3;
+}
+
+/* The journal knows whose lines these are. */
+static size_t
+begin_line(char *line, size_t cap, enum log_level level)
+{
+	int n = journal ? snprintf(line, cap, "<%d>", priority(level))
+			: snprintf(line, cap, "rl-agent: ");
+
+	return (size_t)n;
 }
 
 /*
@@ -59,14 +92,42 @@ write_line(enum log_level level, const char *event, const char *fmt, va_list ap)
 
 	if (level > threshold)
 		return;
-	len = (size_t)snprintf(
-	    line, sizeof(line), "rl-agent: %s: %s ", level_name(level), event);
+	len = begin_line(line, sizeof(line), level);
+	len += (size_t)snprintf(line + len, sizeof(line) - len, "%s: %s ",
+	    level_name(level), event);
 	errno = saved; /* for %m */
-	message_vformat(line + len, sizeof(line) - len - 1, fmt, ap);
-	len = strlen(line);
+	len += log_vformat(line + len, sizeof(line) - len - 1, fmt, ap);
 	line[len++] = '\n';
 	write_or_drop(line, len);
 	errno = saved;
+}
+
+void
+log_refusal(const char *text)
+{
+	char line[LOG_LINE_MAX];
+	size_t len = begin_line(line, sizeof(line), LOG_LEVEL_ERROR);
+
+	message_format(line + len, sizeof(line) - len - 1, "%s", text);
+	len = strlen(line);
+	line[len++] = '\n';
+	write_or_drop(line, len);
+}
+
+/* "DEVICE:INODE" of the stream; what was redirected since is another one. */
+void
+log_find_journal(void)
+{
+	const char *named = getenv("JOURNAL_STREAM");
+	char ours[64];
+	struct stat st;
+
+	journal = false;
+	if (named == NULL || fstat(STDERR_FILENO, &st) != 0)
+		return;
+	snprintf(ours, sizeof(ours), "%ju:%ju", (uintmax_t)st.st_dev,
+	    (uintmax_t)st.st_ino);
+	journal = strcmp(named, ours) == 0;
 }
 
 void

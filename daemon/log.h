@@ -1,7 +1,7 @@
 /*
  * One line per event to stderr, with a level and key=value fields; the only
- * global of the project. Control characters of a text are replaced, so that a
- * line stays a line. Never give it a secret.
+ * global of the project. What a value holds is escaped, see log_format.h, so
+ * that a line stays a line and can be read back. Never give it a secret.
  */
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
@@ -18,10 +18,18 @@ enum log_level {
 /* Lines that were dropped, since stderr would have blocked or failed. */
 uint64_t log_dropped(void);
 
+/* Lines get the prefixes of sd-daemon(3) from here on, if stderr is the
+ * journal's. */
+void log_find_journal(void);
+
 /* Lines below the level are not written. */
 void log_set_level(enum log_level level);
 
-/* event is a constant word; the rest is printf-like key=value text. */
+/* A line without an event: why nothing was begun. Whatever the level. */
+void log_refusal(const char *text);
+
+/* event is a constant word; the rest are fields, name=%u, name=%s or
+ * name=\"%s\", as log_format.h knows them. */
 void log_error(const char *event, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void log_warning(const char *event, const char *fmt, ...)

@@ -182,6 +182,7 @@ main(int argc, char **argv)
 	struct config *config;
 
 	open_standard_files();
+	log_find_journal();
 	if (argc > 0)
 		argv[0] = name; /* as getopt calls it */
 	options_parse(&options, argc, argv);
@@ -190,7 +191,7 @@ main(int argc, char **argv)
 	signal(SIGHUP, SIG_IGN); /* until it means to load again */
 	config = config_open(&options, err);
 	if (config == NULL) {
-		fprintf(stderr, "rl-agent: %s\n", err);
+		log_refusal(err);
 		return EX_CONFIG;
 	}
 	agent_apply_level(config);

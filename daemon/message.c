@@ -15,21 +15,42 @@ static const char *const key_prefixes[] = {
 
 /* Bytes of a key's type with its separator at text, 0 when there is none. */
 static size_t
-key_prefix(const char *text)
+key_prefix(const char *text, size_t len)
 {
 	for (size_t i = 0; i < sizeof(key_prefixes) / sizeof(*key_prefixes);
 	     i++) {
-		size_t len = strlen(key_prefixes[i]);
+		size_t prefix = strlen(key_prefixes[i]);
 
-		if (strncasecmp(text, key_prefixes[i], len) == 0)
-			return len;
+		if (prefix <= len &&
+		    strncasecmp(text, key_prefixes[i], prefix) == 0)
+			return prefix;
 	}
 	return 0;
 }
 
+/* A key ends at a blank or a quote. */
+static size_t
+key_rest(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && memchr(" '\"", text[n], 3) == NULL)
+		n++;
+	return n;
+}
+
+size_t
+message_key(const char *text, size_t len, size_t *prefix)
+{
+	*prefix = key_prefix(text, len);
+	if (*prefix == 0)
+		return 0;
+	return *prefix + key_rest(text + *prefix, len - *prefix);
+}
+
 /* Bytes of the well-formed character of UTF-8 at text, 0 for none. */
 static size_t
-character(const char *text)
+character(const char *text, size_t left)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	size_t len = p[0] < 0x80   ? 1
@@ -39,6 +60,8 @@ character(const char *text)
 		     : p[0] < 0xF5 ? 4
 				   : 0;
 
+	if (len > left)
+		return 0;
 	for (size_t i = 1; i < len; i++) {
 		if ((p[i] & 0xC0) != 0x80)
 			return 0;
@@ -58,15 +81,24 @@ control(const char *text)
 	return p[0] < 0x20 || p[0] == 0x7F || (p[0] == 0xC2 && p[1] < 0xA0);
 }
 
+size_t
+message_printable(const char *text, size_t left)
+{
+	size_t len = left > 0 ? character(text, left) : 0;
+
+	return len > 0 && control(text) ? 0 : len;
+}
+
 /* '?' for each control character and each byte that is not UTF-8. */
 static void
 clean(char *text)
 {
+	const char *end = text + strlen(text);
 	char *to = text;
 	size_t len;
 
-	while (*text != '\0') {
-		len = character(text);
+	while (text < end) {
+		len = character(text, (size_t)(end - text));
 		if (len == 0 || control(text)) {
 			text += len > 0 ? len : 1;
 			*to++ = '?';
@@ -79,26 +111,25 @@ clean(char *text)
 	*to = '\0';
 }
 
-/* What follows a key's type, up to a blank or a quote, becomes "...". */
+/* What follows a key's type becomes "...". */
 static void
 hide_keys(char *text)
 {
+	const char *end = text + strlen(text);
 	char *to = text;
-	size_t prefix, rest;
+	size_t prefix, len;
 
-	while (*text != '\0') {
-		prefix = key_prefix(text);
-		if (prefix == 0) {
+	while (text < end) {
+		len = message_key(text, (size_t)(end - text), &prefix);
+		if (len == 0) {
 			*to++ = *text++;
 			continue;
 		}
 		memmove(to, text, prefix);
 		to += prefix;
-		text += prefix;
-		rest = strcspn(text, " '\"");
-		for (size_t dots = rest < 3 ? rest : 3; dots > 0; dots--)
+		for (size_t n = prefix; n < len && n < prefix + 3; n++)
 			*to++ = '.';
-		text += rest;
+		text += len;
 	}
 	*to = '\0';
 }

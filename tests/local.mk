@@ -90,6 +90,7 @@ unit_tests = \
 	tests/unit/check_load_rate \
 	tests/unit/check_log \
 	tests/unit/check_log_flood \
+	tests/unit/check_log_format \
 	tests/unit/check_loop \
 	tests/unit/check_members \
 	tests/unit/check_message \

@@ -183,6 +183,38 @@ class Sandbox(Process):
         return [e for e in found if event is None or e.get("event") == event]
 
 
+# A line of the agent's log, as rl-agent(8) draws it.
+LOG_VALUE = r'(?:[^\s"\\=]+|"(?:[^"\\\x00-\x1f\x7f]|\\["\\]|\\x[0-9a-f]{2})*")'
+LOG_LINE = re.compile(
+    r"(?:rl-agent: |<[3467]>)(error|warning|info|debug): ([a-z-]+)"
+    r"((?: [a-z_]+=%s)+)" % LOG_VALUE)
+LOG_FIELD = re.compile(r" ([a-z_]+)=(%s)" % LOG_VALUE)
+LOG_PRIORITY = {"error": "<3>", "warning": "<4>", "info": "<6>",
+                "debug": "<7>"}
+
+
+def log_value(text):
+    """What was in a field; bytes that are not UTF-8 as surrogates."""
+    if not text.startswith('"'):
+        return text
+    raw = re.sub(rb'\\(?:x([0-9a-f]{2})|(.))', lambda m: m[2] or
+                 bytes([int(m[1], 16)]), text[1:-1].encode())
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def log_line(line):
+    """(level, event, fields) of a line of the log; None when it is none."""
+    match = LOG_LINE.fullmatch(line)
+    if match is None:
+        return None
+    level, event, rest = match.groups()
+    if line.startswith("<"):
+        same(line[:3], LOG_PRIORITY[level], line)
+    fields = LOG_FIELD.findall(rest)
+    same(len({name for name, _ in fields}), len(fields), line)
+    return level, event, {name: log_value(text) for name, text in fields}
+
+
 class Result:
     """What a run of rlctl gave."""
 
@@ -248,6 +280,11 @@ class Agent(Process):
 
     def inflight(self):
         return self.status()["inflight"]
+
+    def events(self, event=None):
+        """Of its log: (level, event, fields)."""
+        read = [log_line(line) for line in self.err().split("\n")]
+        return [e for e in read if e and event in (None, e[1])]
 
 
 OUTCOMES = ("allowed", "denied", "failed", "cancelled")
@@ -448,6 +485,7 @@ class Lab:
         trouble += leftover_children()
         trouble += self.sanitizer_reports()
         trouble += self.seen_secrets()
+        trouble += self.unreadable_lines()
         return trouble
 
     def files(self):
@@ -466,6 +504,14 @@ class Lab:
                 if any(text.encode() in content for text in texts):
                     found.append("the secret of %s stands in %s" % (key, path))
         return found
+
+    def unreadable_lines(self):
+        """Lines of a log that cannot be read back."""
+        begins = re.compile(r"(?:rl-agent: |<\d>)(?:error|warning|info|debug):")
+        return ["a line of %s cannot be read back: %r" % (path, line)
+                for path, content in self.files() if path.endswith(".err")
+                for line in content.decode(errors="replace").split("\n")
+                if begins.match(line) and log_line(line) is None]
 
     def sanitizer_reports(self):
         return ["a sanitizer's report in %s:\n%s" % (

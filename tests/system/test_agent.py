@@ -164,9 +164,9 @@ def test_config_test(lab):
                         "forced.json")
     same(agent_test(lab, forced), (
         0, "%s: ok\n" % forced,
-        "rl-agent: warning: config %s: tenants.main.profile: v1, but the "
-        "key's format goes with v2: guards and reports will be ignored if "
-        "that is wrong\n" % forced))
+        "rl-agent: warning: config text=\"%s: tenants.main.profile: v1, but "
+        "the key's format goes with v2: guards and reports will be ignored if "
+        "that is wrong\"\n" % forced))
     empty = os.path.join(lab.path, "empty.json")
     with open(empty, "w", encoding="ascii") as f:
         f.write("\n")

@@ -6,7 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/harness.h"
@@ -78,9 +82,9 @@ END_TEST
 
 START_TEST(the_usual_level_is_info)
 {
-	log_debug("a", "%s", "");
-	log_info("b", "%s", "");
-	ck_assert_str_eq(logged(), "rl-agent: info: b ");
+	log_debug("a", "n=%d", 1);
+	log_info("b", "n=%d", 2);
+	ck_assert_str_eq(logged(), "rl-agent: info: b n=2");
 	ck_assert_ptr_null(logged());
 }
 END_TEST
@@ -90,8 +94,9 @@ START_TEST(a_line_stays_a_line)
 	log_info("peer", "name=\"%s\"",
 	    "a\nb\r\x1b[31m\x7f\tc\xc2\x9b"
 	    "d");
-	ck_assert_str_eq(
-	    logged(), "rl-agent: info: peer name=\"a?b??[31m??c?d\"");
+	ck_assert_str_eq(logged(),
+	    "rl-agent: info: peer "
+	    "name=\"a\\x0ab\\x0d\\x1b[31m\\x7f\\x09c\\xc2\\x9bd\"");
 	log_info("peer", "name=\"%s\"", "gr\xc3\xbc\xc3\x9f dich");
 	ck_assert_str_eq(
 	    logged(), "rl-agent: info: peer name=\"gr\xc3\xbc\xc3\x9f dich\"");
@@ -113,11 +118,65 @@ START_TEST(a_long_line_is_cut)
 	size_t len;
 
 	memset(text, 'x', sizeof(text) - 1);
-	log_info("long", "%s", text);
+	log_info("long", "text=\"%s\" n=%d", text, 1);
 	len = strlen(logged());
 	ck_assert_uint_gt(len, 1900);
 	ck_assert_uint_lt(len, 2048);
+	ck_assert_str_eq(line + len - 2, "x\"");
 	ck_assert_ptr_null(logged());
+}
+END_TEST
+
+/* As systemd tells whose pipe or socket stderr is. */
+static void
+say_stream(const char *fmt)
+{
+	char text[64];
+	struct stat st;
+
+	ck_assert_int_eq(fstat(STDERR_FILENO, &st), 0);
+	snprintf(text, sizeof(text), fmt, (uintmax_t)st.st_dev,
+	    (uintmax_t)st.st_ino);
+	ck_assert_int_eq(setenv("JOURNAL_STREAM", text, 1), 0);
+	log_find_journal();
+}
+
+START_TEST(the_journal_gets_priorities)
+{
+	say_stream("%ju:%ju");
+	log_error("a", "n=%d", 1);
+	ck_assert_str_eq(logged(), "<3>error: a n=1");
+	log_warning("a", "n=%d", 1);
+	ck_assert_str_eq(logged(), "<4>warning: a n=1");
+	log_info("a", "n=%d", 1);
+	ck_assert_str_eq(logged(), "<6>info: a n=1");
+	log_debug("a", "n=%d", 1);
+	ck_assert_str_eq(logged(), "<7>debug: a n=1");
+	log_refusal("no\nfile");
+	ck_assert_str_eq(logged(), "<3>no?file");
+}
+END_TEST
+
+/* What the environment names is not what stderr is. */
+START_TEST(others_do_not)
+{
+	static const char *const others[] = {
+	    "%ju:1%ju", "1%ju:%ju", "%ju:%ju ", "%ju", "%ju:", ""};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		say_stream(others[i]);
+		log_error("a", "n=%d", 1);
+		ck_assert_str_eq(logged(), "rl-agent: error: a n=1");
+	}
+	say_stream("%ju:%ju");
+	fresh(); /* redirected since */
+	log_find_journal();
+	log_refusal("no file");
+	ck_assert_str_eq(logged(), "rl-agent: no file");
+	ck_assert_int_eq(unsetenv("JOURNAL_STREAM"), 0);
+	log_find_journal();
+	log_error("a", "n=%d", 1);
+	ck_assert_str_eq(logged(), "rl-agent: error: a n=1");
 }
 END_TEST
 
@@ -153,6 +212,8 @@ main(void)
 	tcase_add_test(tc, a_key_is_no_text);
 	tcase_add_test(tc, a_long_line_is_cut);
 	tcase_add_test(tc, errno_is_kept);
+	tcase_add_test(tc, the_journal_gets_priorities);
+	tcase_add_test(tc, others_do_not);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("fresh");
 	tcase_add_checked_fixture(tc, fresh, teardown);
