@@ -25,6 +25,7 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/table.c daemon/core/table.h
 
 daemon_io_libio_a_SOURCES = \
+	daemon/io/activation.c daemon/io/activation.h \
 	daemon/io/address.c daemon/io/address.h \
 	daemon/io/bufs.c daemon/io/bufs.h \
 	daemon/io/conn.c daemon/io/conn.h \

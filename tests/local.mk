@@ -29,6 +29,7 @@ AM_TESTS_ENVIRONMENT = \
 # A test of one source file is a program of its name. All are linked with
 # everything; an archive gives only what is asked for.
 unit_tests = \
+	tests/unit/check_activation \
 	tests/unit/check_address \
 	tests/unit/check_aesgcm \
 	tests/unit/check_bech32 \
@@ -229,7 +230,8 @@ system_tests = \
 	tests/system/test_rlctl_admin.py \
 	tests/system/test_rlctl_bench.py \
 	tests/system/test_rlctl_limit.py \
-	tests/system/test_rlctl_run.py
+	tests/system/test_rlctl_run.py \
+	tests/system/test_systemd.py
 
 # What shows whether the distribution lacks something, without what is slow:
 # "make distcheck TESTS='$(distcheck_tests)'".
@@ -257,6 +259,7 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/system/harness.py \
 	tests/system/hostile_dns.py \
 	tests/system/load.py \
+	tests/system/manager.py \
 	tests/system/nameservers.py \
 	tests/system/netlab.py \
 	tests/system/overload_peers.py \

@@ -1,7 +1,8 @@
 /*
  * One listening socket and its path. Owned by whoever accepts. Invariant:
  * while the lock is held no other agent touches the path, and what is
- * unlinked is a socket that nobody serves, or our own.
+ * unlinked is a socket that nobody serves, or our own. One that was adopted is
+ * only accepted from.
  */
 #include "daemon/io/listener.h"
 
@@ -31,7 +32,8 @@ struct listener {
 	void *arg;
 	int lock;
 	int fd;
-	bool bound; /* dev and ino are those of our socket */
+	bool bound;   /* dev and ino are those of our socket */
+	bool adopted; /* the descriptor and the file are somebody else's */
 	bool started;
 	bool accepting;
 	dev_t dev;
@@ -307,11 +309,11 @@ listener_start(struct listener *l, char err[LISTENER_ERR_MAX])
 {
 	if (l->started)
 		return 0;
-	if (listen(l->fd, LISTENER_BACKLOG) != 0)
+	if (!l->adopted && listen(l->fd, LISTENER_BACKLOG) != 0)
 		return fail(l, err, "cannot listen: %s", strerror(errno));
 	if (event_add(&l->readable, NULL) != 0)
 		return fail(l, err, "cannot watch: out of memory");
-	if (move_into_place(l) != 0)
+	if (!l->adopted && move_into_place(l) != 0)
 		return fail(
 		    l, err, "cannot take its place: %s", strerror(errno));
 	l->started = true;
@@ -359,10 +361,12 @@ listener_change(
     struct listener *l, mode_t mode, gid_t gid, char err[LISTENER_ERR_MAX])
 {
 	const struct sockaddr_un *at = l->started ? &l->addr : &l->place;
-	int fd = open(at->sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
-	int r;
+	int fd, r;
 
+	if (l->adopted)
+		return 0;
+	fd = open(at->sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return fail(l, err, "%s", strerror(errno));
 	if (fstat(fd, &st) != 0)
@@ -376,8 +380,9 @@ listener_change(
 	return r;
 }
 
-struct listener *
-listener_new(struct loop *loop, const char *path, mode_t mode, gid_t gid,
+/* It has no descriptor yet. */
+static struct listener *
+listener_alloc(struct loop *loop, const char *path,
     listener_accept_fn *accepted, void *arg, char err[LISTENER_ERR_MAX])
 {
 	struct listener *l = calloc(1, sizeof(*l));
@@ -391,14 +396,42 @@ listener_new(struct loop *loop, const char *path, mode_t mode, gid_t gid,
 	l->arg = arg;
 	l->lock = -1;
 	l->fd = -1;
-	if (set_path(l, path, err) != 0 || make_directory(l, err) != 0 ||
-	    take_lock(l, err) != 0 || clear_path(l, err) != 0 ||
-	    bind_socket(l, mode, err) != 0 || give_group(l, gid, err) != 0 ||
-	    attach(l, err) != 0) {
-		listener_free(l);
+	if (set_path(l, path, err) == 0)
+		return l;
+	listener_free(l);
+	return NULL;
+}
+
+struct listener *
+listener_new(struct loop *loop, const char *path, mode_t mode, gid_t gid,
+    listener_accept_fn *accepted, void *arg, char err[LISTENER_ERR_MAX])
+{
+	struct listener *l = listener_alloc(loop, path, accepted, arg, err);
+
+	if (l == NULL)
 		return NULL;
-	}
-	return l;
+	if (make_directory(l, err) == 0 && take_lock(l, err) == 0 &&
+	    clear_path(l, err) == 0 && bind_socket(l, mode, err) == 0 &&
+	    give_group(l, gid, err) == 0 && attach(l, err) == 0)
+		return l;
+	listener_free(l);
+	return NULL;
+}
+
+struct listener *
+listener_adopt(struct loop *loop, int fd, const char *path,
+    listener_accept_fn *accepted, void *arg, char err[LISTENER_ERR_MAX])
+{
+	struct listener *l = listener_alloc(loop, path, accepted, arg, err);
+
+	if (l == NULL)
+		return NULL;
+	l->adopted = true;
+	l->fd = fd;
+	if (attach(l, err) == 0)
+		return l;
+	listener_free(l);
+	return NULL;
 }
 
 /* The path goes before the lock does: a successor finds it free. */
@@ -415,7 +448,7 @@ listener_free(struct listener *l)
 		unlink(l->addr.sun_path);
 	if (is_ours(l, l->place.sun_path))
 		unlink(l->place.sun_path);
-	if (l->fd >= 0)
+	if (l->fd >= 0 && !l->adopted)
 		close(l->fd);
 	if (l->lock >= 0)
 		close(l->lock);

@@ -1,6 +1,7 @@
 /*
  * A Unix listening socket: the lock, the stale file of a killed process, mode
- * and group, and accepting. Owned by whoever accepts.
+ * and group, and accepting; or one that was passed to this process. Owned by
+ * whoever accepts.
  */
 #ifndef DAEMON_IO_LISTENER_H
 #define DAEMON_IO_LISTENER_H
@@ -29,15 +30,23 @@ typedef void listener_accept_fn(void *arg, int fd);
 struct listener *listener_new(struct loop *loop, const char *path, mode_t mode,
     gid_t gid, listener_accept_fn *accepted, void *arg,
     char err[LISTENER_ERR_MAX]);
+/*
+ * One on a socket that listens already and is somebody else's (activation.h):
+ * there is no lock, and the file, its mode and the descriptor stay as they are
+ * at any time. Borrows fd.
+ */
+struct listener *listener_adopt(struct loop *loop, int fd, const char *path,
+    listener_accept_fn *accepted, void *arg, char err[LISTENER_ERR_MAX]);
 /* Listens and accepts from now on; again: nothing. Returns 0, or -1 with err
  * set. */
 int listener_start(struct listener *listener, char err[LISTENER_ERR_MAX]);
-/* Changes mode and group of the socket's file, before or after it listens;
- * gid (gid_t)-1: the group that it had without one. Returns 0, or -1 with err
- * set and both as they were. */
+/* Changes mode and group of the socket's file, before or after it listens,
+ * unless the socket was adopted; gid (gid_t)-1: the group that it had without
+ * one. Returns 0, or -1 with err set and both as they were. */
 int listener_change(struct listener *listener, mode_t mode, gid_t gid,
     char err[LISTENER_ERR_MAX]);
-/* Stops accepting and unlinks the path, if it is still this socket's. */
+/* Stops accepting and unlinks the path, if it is still this socket's, and was
+ * not adopted. */
 void listener_free(struct listener *listener); /* takes NULL */
 
 /*

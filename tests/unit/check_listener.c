@@ -316,6 +316,67 @@ START_TEST(freed_while_paused)
 }
 END_TEST
 
+/* The listening socket of somebody else, as a service manager has one. */
+static int
+foreign_socket(void)
+{
+	int fd = unix_socket(SOCK_STREAM, path, false);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(listen(fd, 5), 0);
+	ck_assert_int_eq(chmod(path, 0604), 0);
+	return fd;
+}
+
+START_TEST(an_adopted_socket_is_left_alone)
+{
+	int fd = foreign_socket(), peer[2];
+	struct listener *l;
+
+	for (int i = 0; i < 2; i++) { /* given back, and taken again */
+		l = listener_adopt(loop, fd, path, on_accept, accepted, err);
+		ck_assert_msg(l != NULL, "%s", err);
+		peer[i] = dial(); /* waits in the backlog */
+		ck_assert_int_ge(peer[i], 0);
+		loop_turn(loop);
+		ck_assert_uint_eq(accepted_count, i);
+		ck_assert_int_eq(listener_start(l, err), 0);
+		ck_assert_int_eq(listener_start(l, err), 0);
+		TURN_UNTIL(accepted_count == (unsigned int)i + 1);
+		ck_assert_int_eq(listener_change(l, 0666, 1, err), 0);
+		listener_free(l);
+		ck_assert_uint_eq(mode_of(path) & 07777, 0604);
+		ck_assert_int_eq(access(lock_path, F_OK), -1);
+		/* Who comes now waits; nobody accepts. */
+		close(dial());
+		loop_turn(loop);
+		ck_assert_uint_eq(accepted_count, i + 1);
+		close(accept(fd, NULL, NULL));
+	}
+	ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+	for (int i = 0; i < 2; i++) {
+		close(peer[i]);
+		close(accepted[i]);
+	}
+	close(fd);
+}
+END_TEST
+
+/* Not started: freed as it is. */
+START_TEST(an_adopted_socket_that_never_starts)
+{
+	int fd = foreign_socket();
+
+	listener_free(listener_adopt(loop, fd, path, on_accept, accepted, err));
+	ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	ck_assert_ptr_null(
+	    listener_adopt(loop, fd, "", on_accept, accepted, err));
+	ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+	close(fd);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -335,6 +396,8 @@ main(void)
 	tcase_add_test(tc, a_change_that_fails_changes_nothing);
 	tcase_add_test(tc, without_descriptors_it_pauses_and_resumes);
 	tcase_add_test(tc, freed_while_paused);
+	tcase_add_test(tc, an_adopted_socket_is_left_alone);
+	tcase_add_test(tc, an_adopted_socket_that_never_starts);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }
