@@ -339,6 +339,7 @@ open_dispatch(struct agent *a, char err[AGENT_ERR_MAX])
 	    .loop = a->loop,
 	    .random = a->random,
 	    .setup = a->setup,
+	    .activation = a->activation,
 	    .document = document,
 	    .explain = explain,
 	    .control = control,
@@ -346,7 +347,8 @@ open_dispatch(struct agent *a, char err[AGENT_ERR_MAX])
 	};
 
 	a->dispatch = dispatch_new(&env, err);
-	if (a->dispatch == NULL)
+	if (a->dispatch == NULL ||
+	    activation_all_taken(a->activation, err) != 0)
 		return -1;
 	loop_timer_set(a->open_timer, loop_now() + AGENT_OPEN_MS * 1000);
 	return 0;
@@ -376,7 +378,9 @@ open_loop(struct agent *a)
 static int
 open_all(struct agent *a, struct config *config, char err[AGENT_ERR_MAX])
 {
-	if (open_loop(a) != 0)
+	/* First: its descriptors have fixed numbers. */
+	a->activation = activation_new(err);
+	if (a->activation == NULL || open_loop(a) != 0)
 		return -1;
 	a->setup = agent_prepare(a, config, err);
 	if (a->setup == NULL)
@@ -429,6 +433,7 @@ agent_free(struct agent *a)
 		loop_free(a->loop);
 	if (a->random != NULL)
 		random_pool_free(a->random);
+	activation_free(a->activation);
 	free(a);
 }
 

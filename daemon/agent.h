@@ -12,6 +12,7 @@
 #include "daemon/config.h"
 #include "daemon/core/errorrate.h"
 #include "daemon/dispatch.h"
+#include "daemon/io/activation.h"
 #include "daemon/io/loop.h"
 #include "daemon/setup.h"
 
@@ -37,8 +38,9 @@ struct agent_kept {
 struct agent {
 	struct loop *loop;
 	struct random_pool *random;
-	struct setup *setup;   /* in force */
-	struct setup *retired; /* freed by the reaper, oldest last */
+	struct activation *activation; /* sockets that it was started with */
+	struct setup *setup;           /* in force */
+	struct setup *retired;         /* freed by the reaper, oldest last */
 	struct dispatch *dispatch;
 	struct loop_signal *sigterm;
 	struct loop_signal *sigint;
@@ -66,7 +68,8 @@ struct agent {
 };
 
 /*
- * Binds sockets and starts discovery. Takes over a reference of config, on
+ * Takes the sockets that it was started with, binds the others, and starts
+ * discovery. Takes over a reference of config, on
  * success only. NULL with err set to one line.
  *
  * Applications are let in when every tenant knows its servers, or after

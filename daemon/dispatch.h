@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/core/counters.h"
+#include "daemon/io/activation.h"
 #include "daemon/io/loop.h"
 #include "daemon/setup.h"
 #include "proto/ipc.h"
@@ -24,6 +25,8 @@ struct dispatch_env {
 	struct loop *loop;
 	struct random_pool *random;
 	struct setup *setup; /* in force */
+	/* Sockets that were passed to this process. */
+	struct activation *activation;
 	/* What STATUS, SERVERS, POLICY, RULES, LIMITERS ask for: malloc()ed
 	 * JSON, or NULL. by: the listener, NULL for the control socket. */
 	char *(*document)(
@@ -83,6 +86,7 @@ struct dispatch_port {
 	uint32_t connections;
 	uint32_t inflight;
 	uint64_t accept_pauses;
+	bool adopted; /* the socket was passed to this process */
 };
 bool dispatch_port(
     const struct dispatch *d, size_t index, struct dispatch_port *out);

@@ -1,14 +1,23 @@
 /*
  * Listening sockets: those of a configuration, and how they follow another
  * one. Two sockets are the same when their paths are. A port that no
- * configuration has any more stays until its last connection is gone.
+ * configuration has any more stays until its last connection is gone. A socket
+ * that was passed to this process is taken when the configuration has it.
  */
 #include "daemon/dispatch_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "daemon/log.h"
 #include "daemon/message.h"
+
+/* Room for what a listener or the activation has to say. */
+#define PORT_ERR_MAX ACTIVATION_ERR_MAX
+#define MODE_ALL     0777
+
+_Static_assert(PORT_ERR_MAX >= LISTENER_ERR_MAX, "room for its lines");
 
 static size_t
 spec_count(const struct config *config)
@@ -59,14 +68,28 @@ port_at(const struct dispatch *d, const char *path)
 	return NULL;
 }
 
+/* On the socket that was passed to this process, or fd -1: one of its own. */
+static struct listener *
+port_listener(struct port *p, int fd, char err[PORT_ERR_MAX])
+{
+	struct loop *loop = p->dispatch->env.loop;
+
+	p->adopted = fd >= 0;
+	if (p->adopted)
+		return listener_adopt(
+		    loop, fd, p->is.path, client_accepted, p, err);
+	return listener_new(
+	    loop, p->is.path, p->is.mode, p->is.gid, client_accepted, p, err);
+}
+
 static struct port *
-port_new(struct dispatch *d, const struct port_spec *spec,
-    char err[LISTENER_ERR_MAX])
+port_new(struct dispatch *d, const struct port_spec *spec, int fd,
+    char err[PORT_ERR_MAX])
 {
 	struct port *p;
 
 	if (port_at(d, spec->path) != NULL) {
-		snprintf(err, LISTENER_ERR_MAX,
+		snprintf(err, PORT_ERR_MAX,
 		    "%s: a listener and the control socket cannot take each "
 		    "other's place in one step",
 		    spec->path);
@@ -74,15 +97,14 @@ port_new(struct dispatch *d, const struct port_spec *spec,
 	}
 	p = calloc(1, sizeof(*p));
 	if (p == NULL) {
-		snprintf(err, LISTENER_ERR_MAX, "out of memory");
+		snprintf(err, PORT_ERR_MAX, "out of memory");
 		return NULL;
 	}
 	p->dispatch = d;
 	p->number = ++d->last_port;
 	p->control = spec->listener == NULL;
 	p->is = *spec;
-	p->listener = listener_new(d->env.loop, spec->path, spec->mode,
-	    spec->gid, client_accepted, p, err);
+	p->listener = port_listener(p, fd, err);
 	if (p->listener != NULL)
 		return p;
 	port_free(p);
@@ -91,7 +113,7 @@ port_new(struct dispatch *d, const struct port_spec *spec,
 
 static int
 port_change(const struct port *p, const struct port_spec *from,
-    const struct port_spec *to, char err[LISTENER_ERR_MAX])
+    const struct port_spec *to, char err[PORT_ERR_MAX])
 {
 	if (from->mode == to->mode && from->gid == to->gid)
 		return 0;
@@ -120,12 +142,16 @@ struct plan {
 static int
 plan_port(struct dispatch *d, struct plan *plan, char err[DISPATCH_ERR_MAX])
 {
-	char why[LISTENER_ERR_MAX];
+	char why[PORT_ERR_MAX];
 	const struct port_spec spec = spec_of(plan->config, plan->count);
 	struct port *p = port_at(d, spec.path);
+	int fd;
 
-	if (p == NULL || p->control != (spec.listener == NULL))
-		p = port_new(d, &spec, why);
+	if (activation_take(d->env.activation, spec.name, spec.path,
+		config_same_path, &fd, why) != 0)
+		p = NULL;
+	else if (p == NULL || p->control != (spec.listener == NULL))
+		p = port_new(d, &spec, fd, why);
 	else if (port_change(p, &p->is, &spec, why) != 0)
 		p = NULL;
 	if (p == NULL)
@@ -139,7 +165,7 @@ static int
 start(const struct dispatch *d, const struct config *config,
     struct port *const *ports, char err[DISPATCH_ERR_MAX])
 {
-	char why[LISTENER_ERR_MAX];
+	char why[PORT_ERR_MAX];
 	size_t i;
 
 	for (i = 0; i < spec_count(config); i++) {
@@ -156,7 +182,7 @@ start(const struct dispatch *d, const struct config *config,
 static void
 plan_undo(struct plan *plan)
 {
-	char err[LISTENER_ERR_MAX];
+	char err[PORT_ERR_MAX];
 
 	while (plan->count > 0) {
 		struct port *p = plan->ports[--plan->count];
@@ -213,6 +239,21 @@ port_leave(struct port *p)
 		port_free(p);
 }
 
+/* Whoever made the socket decides who may use it: do they agree? */
+static void
+compare_mode(const struct port *p, const struct port_spec *spec)
+{
+	struct stat st;
+
+	if (!p->adopted || stat(spec->path, &st) != 0 ||
+	    (st.st_mode & MODE_ALL) == spec->mode)
+		return;
+	log_warning("activation",
+	    "listener=%s path=\"%s\" mode=%04o configured=%04o", spec->name,
+	    spec->path, (unsigned int)(st.st_mode & MODE_ALL),
+	    (unsigned int)spec->mode);
+}
+
 /* The ports of the plan are those in force, and the others leave. */
 static void
 plan_carry_out(struct dispatch *d, struct plan *plan)
@@ -223,8 +264,12 @@ plan_carry_out(struct dispatch *d, struct plan *plan)
 	for (i = 0; i < old_count; i++)
 		old[i]->in_force = false;
 	for (i = 0; i < plan->count; i++) {
+		const struct port_spec spec = spec_of(plan->config, i);
+
+		if (d->port_count == 0 || plan->ports[i]->is.mode != spec.mode)
+			compare_mode(plan->ports[i], &spec);
 		plan->ports[i]->in_force = true;
-		plan->ports[i]->is = spec_of(plan->config, i);
+		plan->ports[i]->is = spec;
 	}
 	d->ports = plan->ports;
 	d->port_count = plan->count;
@@ -312,6 +357,7 @@ dispatch_port(const struct dispatch *d, size_t index, struct dispatch_port *out)
 	out->path = p->is.path;
 	out->connections = p->connections;
 	out->inflight = p->inflight;
+	out->adopted = p->adopted;
 	out->accept_pauses =
 	    p->listener != NULL ? listener_pauses(p->listener) : 0;
 	return true;

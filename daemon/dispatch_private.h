@@ -49,6 +49,7 @@ struct port {
 	uint32_t connections;
 	uint32_t inflight;
 	bool control;
+	bool adopted;  /* its socket was passed to this process */
 	bool in_force; /* one of dispatch.ports */
 	bool leaving;  /* was; freed with its last connection */
 };

@@ -34,12 +34,12 @@ listeners_json(const struct dispatch *d)
 	size_t i;
 
 	for (i = 0; dispatch_port(d, i, &p); i++) {
-		json_array_append_new(
-		    out, json_pack("{s:s, s:o, s:I, s:I, s:I}", "name", p.name,
-			     "path", text_json(p.path), "connections",
-			     (json_int_t)p.connections, "inflight",
-			     (json_int_t)p.inflight, "accept_pauses",
-			     (json_int_t)p.accept_pauses));
+		json_array_append_new(out,
+		    json_pack("{s:s, s:o, s:I, s:I, s:I, s:b}", "name", p.name,
+			"path", text_json(p.path), "connections",
+			(json_int_t)p.connections, "inflight",
+			(json_int_t)p.inflight, "accept_pauses",
+			(json_int_t)p.accept_pauses, "activated", p.adopted));
 	}
 	return out;
 }

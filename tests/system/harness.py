@@ -83,7 +83,7 @@ def poll(what, state, timeout=PATIENCE):
 class Process:
     """A child with its output in files of the laboratory."""
 
-    def __init__(self, lab, name, argv, env=None, stdin=None):
+    def __init__(self, lab, name, argv, env=None, stdin=None, fds=()):
         self.name = name
         self.stopped = False
         self.out_path = os.path.join(lab.path, name + ".out")
@@ -91,7 +91,7 @@ class Process:
         with open(self.out_path, "ab") as out, open(self.err_path, "ab") as err:
             self.child = subprocess.Popen(
                 argv, stdin=stdin or subprocess.DEVNULL, stdout=out,
-                stderr=err, env=lab.env(env), cwd=lab.path)
+                stderr=err, env=lab.env(env), cwd=lab.path, pass_fds=fds)
         lab.processes.append(self)
 
     @property
@@ -233,8 +233,8 @@ class Result:
 
 
 class Agent(Process):
-    def __init__(self, lab, name, argv, sock, env=None):
-        super().__init__(lab, name, argv, env)
+    def __init__(self, lab, name, argv, sock, env=None, fds=()):
+        super().__init__(lab, name, argv, env, fds=fds)
         self.lab, self.socket = lab, sock
 
     def ctl(self, *args, expect=0, **options):
@@ -381,7 +381,8 @@ class Lab:
 
     def env(self, more=None):
         env = {k: v for k, v in os.environ.items()
-               if not k.startswith(("RATELIMITLY_", "RL_AGENT_"))}
+               if not k.startswith(("RATELIMITLY_", "RL_AGENT_", "LISTEN_",
+                                    "WATCHDOG_", "NOTIFY_"))}
         env.update(more or {})
         return env
 
