@@ -243,15 +243,17 @@ port_leave(struct port *p)
 static void
 compare_mode(const struct port *p, const struct port_spec *spec)
 {
+	char is[8], wanted[8];
 	struct stat st;
 
 	if (!p->adopted || stat(spec->path, &st) != 0 ||
 	    (st.st_mode & MODE_ALL) == spec->mode)
 		return;
+	snprintf(is, sizeof(is), "%04o", (unsigned int)(st.st_mode & MODE_ALL));
+	snprintf(wanted, sizeof(wanted), "%04o", (unsigned int)spec->mode);
 	log_warning("activation",
-	    "listener=%s path=\"%s\" mode=%04o configured=%04o", spec->name,
-	    spec->path, (unsigned int)(st.st_mode & MODE_ALL),
-	    (unsigned int)spec->mode);
+	    "listener=%s path=\"%s\" mode=%s configured=%s", spec->name,
+	    spec->path, is, wanted);
 }
 
 /* The ports of the plan are those in force, and the others leave. */
