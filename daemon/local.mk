@@ -22,7 +22,8 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/siphash.c daemon/core/siphash.h \
 	daemon/core/slab.c daemon/core/slab.h \
 	daemon/core/suspect.c daemon/core/suspect.h \
-	daemon/core/table.c daemon/core/table.h
+	daemon/core/table.c daemon/core/table.h \
+	daemon/core/topk.c daemon/core/topk.h
 
 daemon_io_libio_a_SOURCES = \
 	daemon/io/activation.c daemon/io/activation.h \

@@ -158,6 +158,8 @@ unit_tests = \
 	tests/unit/check_tenant_op \
 	tests/unit/check_tenant_receive \
 	tests/unit/check_tenant_send \
+	tests/unit/check_topk \
+	tests/unit/check_topk_random \
 	tests/unit/check_transport \
 	tests/unit/check_transport_load \
 	tests/unit/check_udp \
