@@ -81,6 +81,7 @@ enum wire_type {
 	W_RULES = 0x0044,
 	W_EXPLAIN = 0x0045,
 	W_LIMITERS = 0x0046,
+	W_TOP = 0x0048,
 	W_ACQUIRE = 0x0050,
 	W_TRY_ACQUIRE = 0x0051,
 	W_ERROR_BEGIN = 0x0052,
@@ -2992,15 +2993,16 @@ rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
 {
 	static const struct request rows[] = {{"status", W_STATUS},
 	    {"servers", W_SERVERS}, {"policy", W_POLICY}, {"rules", W_RULES},
-	    {"limiters", W_LIMITERS}};
+	    {"limiters", W_LIMITERS}, {"top", W_TOP}};
 	enum wire_type type;
 
 	client_enter(client);
 	if (json != NULL)
 		*json = NULL;
 	if (!holds(client, json != NULL, "json: NULL") ||
-	    !holds(client, request_type(what, rows, 5, &type),
-		"what: status, servers, policy, rules or limiters"))
+	    !holds(client,
+		request_type(what, rows, sizeof(rows) / sizeof(rows[0]), &type),
+		"what: status, servers, policy, rules, limiters or top"))
 		return RL_EINVAL;
 	return call_document(
 	    client, timeout_ms, enc_plain(client->frame, type, 0, 0), json);

@@ -14,6 +14,7 @@
 #include "daemon/status.h"
 #include "daemon/status_limiters.h"
 #include "daemon/status_rules.h"
+#include "daemon/status_top.h"
 #include "proto/err.h"
 
 /* After the longest horizon, for answers that are not read yet. */
@@ -164,6 +165,8 @@ document(void *arg, uint16_t type, const struct config_listener *by)
 		return kept_document(a, &a->rules, make_rules, by);
 	case IPC_LIMITERS:
 		return kept_document(a, &a->limiters, status_limiters, by);
+	case IPC_TOP:
+		return status_top(a->setup, loop_now());
 	case IPC_SERVERS:
 		return status_servers(a);
 	case IPC_POLICY:

@@ -166,7 +166,8 @@ struct config {
 	struct config_control control;
 	struct config_limits limits;
 	enum config_level level;
-	size_t warning_count; /* one line each, for the log and -t */
+	uint32_t top_denied_keys; /* kept of each rule; 0: none */
+	size_t warning_count;     /* one line each, for the log and -t */
 	char **warnings;
 };
 

@@ -4,9 +4,9 @@
  * the path of each listener by its name. Then a NUL, and for each tenant, in
  * the order of their names, what its key adds: key_id u64, auth u8, profile
  * u8. So texts have equal hashes that differ in order, space, comments, in
- * what only lets checks in or tells of them (log, limits, control, what a
- * listener allows), or in limiters and error controls, which no check goes by;
- * another key has another hash.
+ * what only lets checks in or tells of them (log, metrics, limits, control,
+ * what a listener allows), or in limiters and error controls, which no check
+ * goes by; another key has another hash.
  */
 #include "daemon/config_hash.h"
 

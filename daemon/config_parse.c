@@ -1,7 +1,8 @@
 /*
  * The root of the configuration. Sections are collected first and read in the
  * order of their references, whatever their order in the file: tenants,
- * trackers, rules, limiters, error controls, listeners, the control socket.
+ * trackers, rules, metrics, limiters, error controls, listeners, the control
+ * socket.
  */
 #include "daemon/config_parse.h"
 
@@ -15,6 +16,7 @@ struct root {
 	json_t *error_controls;
 	json_t *listeners;
 	json_t *control;
+	json_t *metrics;
 };
 
 static const char *const failure_words[] = {"open", "closed", NULL};
@@ -132,6 +134,31 @@ parse_log(struct walk *w, json_t *json, void *where)
 	return walk_object(w, json, log_keys, w->config);
 }
 
+static const struct walk_key metrics_keys[] = {
+    {.name = "top_denied_keys",
+	.kind = WALK_U32,
+	.offset = offsetof(struct config, top_denied_keys),
+	.min = 0,
+	.max = CONFIG_MAX_TOP_KEYS},
+    {.name = NULL},
+};
+
+/* After the rules: keys are kept of each. */
+static int
+parse_metrics(struct walk *w, json_t *json)
+{
+	const struct config *c = w->config;
+	int rc = walk_object(w, json, metrics_keys, w->config);
+
+	if (rc != 0 ||
+	    c->top_denied_keys * c->rule_count <= CONFIG_MAX_ALL_TOP_KEYS)
+		return rc;
+	walk_enter(w, "top_denied_keys");
+	return walk_fail(w,
+	    "%u keys of each of %zu rules are more than %d keys",
+	    c->top_denied_keys, c->rule_count, CONFIG_MAX_ALL_TOP_KEYS);
+}
+
 static const struct walk_key root_keys[] = {
     {.name = "tenants",
 	.kind = WALK_RAW,
@@ -156,6 +183,9 @@ static const struct walk_key root_keys[] = {
     {.name = "gateway", .kind = WALK_FUNC, .func = parse_later},
     {.name = "limits", .kind = WALK_FUNC, .func = parse_limits},
     {.name = "log", .kind = WALK_FUNC, .func = parse_log},
+    {.name = "metrics",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct root, metrics)},
     {.name = NULL},
 };
 
@@ -208,6 +238,8 @@ config_parse_root(struct walk *w, json_t *root)
 		rc = section(w, "trackers", r.trackers, config_parse_trackers);
 	if (rc == 0)
 		rc = section(w, "rules", r.rules, config_parse_rules);
+	if (rc == 0)
+		rc = section(w, "metrics", r.metrics, parse_metrics);
 	if (rc == 0)
 		rc = section(w, "limiters", r.limiters, config_parse_limiters);
 	if (rc == 0)

@@ -20,6 +20,9 @@
 #define CONFIG_MAX_IDS       256 /* uids or gids of a listener */
 #define CONFIG_MAX_CONNS     65536
 #define CONFIG_MAX_INFLIGHT  1048576
+/* Of the keys that are kept of each rule, and of all: some 300 bytes each. */
+#define CONFIG_MAX_TOP_KEYS     1000
+#define CONFIG_MAX_ALL_TOP_KEYS 65536
 
 /* The table entry of a u32 that must not be 0. */
 #define WALK_POSITIVE(key, type, field)                                      \

@@ -202,6 +202,17 @@ handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
 		    env->document(env->arg, head->type, c->port->is.listener));
 }
 
+/* Keys can be personal. */
+static void
+handle_top(struct client *c, const struct ipc_head *head, struct reader *r)
+{
+	if (c->port->control || reader_left(r) > 0)
+		handle_document(c, head, r);
+	else
+		dispatch_send_done(c, head->id, IPC_REASON_UNAUTHORISED,
+		    "only on the control socket");
+}
+
 static void
 handle_explain(struct client *c, const struct ipc_head *head, struct reader *r)
 {
@@ -275,6 +286,7 @@ static const struct {
     {IPC_RULES, handle_document},
     {IPC_EXPLAIN, handle_explain},
     {IPC_LIMITERS, handle_document},
+    {IPC_TOP, handle_top},
     {IPC_ACQUIRE, dispatch_acquire},
     {IPC_TRY_ACQUIRE, dispatch_try_acquire},
     {IPC_ERROR_BEGIN, dispatch_error_begin},

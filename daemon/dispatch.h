@@ -27,8 +27,9 @@ struct dispatch_env {
 	struct setup *setup; /* in force */
 	/* Sockets that were passed to this process. */
 	struct activation *activation;
-	/* What STATUS, SERVERS, POLICY, RULES, LIMITERS ask for: malloc()ed
-	 * JSON, or NULL. by: the listener, NULL for the control socket. */
+	/* What STATUS, SERVERS, POLICY, RULES, LIMITERS, TOP ask for:
+	 * malloc()ed JSON, or NULL. by: the listener, NULL for the control
+	 * socket, on which alone TOP may come. */
 	char *(*document)(
 	    void *arg, uint16_t type, const struct config_listener *by);
 	/* The same for EXPLAIN. */

@@ -250,6 +250,20 @@ fail(struct request *r, enum ipc_reason reason, const char *text)
 	dispatch_fail(r->client->dispatch, &f, reason, text);
 }
 
+/* Only keys that are a part of what was asked for. */
+static void
+remember_denied(const struct request *r, int64_t now)
+{
+	const struct dispatch *d = r->client->dispatch;
+	struct topk *keys;
+
+	if (r->rule == NULL || (r->options & IPC_OPT_KEY) == 0)
+		return;
+	keys = setup_denied(d->env.setup, r->rule);
+	if (keys != NULL)
+		topk_add(keys, r->kept, r->kept_len, now);
+}
+
 /* The end of an operation, for whatever reason. */
 void
 dispatch_done(void *arg, const struct tenant_result *res)
@@ -292,6 +306,8 @@ dispatch_done(void *arg, const struct tenant_result *res)
 		decision_cancelled(&d->decision);
 		break;
 	}
+	if (d->decision.outcome == IPC_DENIED)
+		remember_denied(r, res->now);
 	dispatch_answer(c, r->id, r->rule, elapsed);
 	pace_window_note(
 	    &c->all->window, res->pace, r->arrived, c->all->inflight, res->now);

@@ -115,6 +115,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/status_policy.c \
 	daemon/status_rules.c daemon/status_rules.h \
 	daemon/status_servers.c \
+	daemon/status_top.c daemon/status_top.h \
 	daemon/template.c daemon/template.h \
 	daemon/tenant.c daemon/tenant.h \
 	daemon/tenant_address.c \

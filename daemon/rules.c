@@ -228,6 +228,24 @@ rules_local_varies(const struct rules *rules, const struct config_rule *rule)
 	return varies(rules, rule) != 0;
 }
 
+static bool
+has_key(const struct rules_name *name)
+{
+	return (rules_name_varies(name) & 1U << TEMPLATE_KEY) != 0;
+}
+
+bool
+rules_uses_key(const struct rules *rules, const struct config_rule *rule)
+{
+	bool uses = false;
+
+	for (size_t i = 0; i < rule->resource_count && !uses; i++)
+		uses = has_key(&buckets_of(rules, rule)[i].name);
+	for (size_t i = 0; i < rule->guard_count && !uses; i++)
+		uses = has_key(&rules->trackers[rule->guards[i].tracker].name);
+	return uses;
+}
+
 int
 rules_local_key(const struct rules *rules, const struct config_rule *rule,
     const struct rules_caller *caller, uint8_t room[RULES_LOCAL_KEY_MAX],

@@ -90,6 +90,9 @@ int rules_local_key(const struct rules *rules, const struct config_rule *rule,
 bool rules_local_varies(
     const struct rules *rules, const struct config_rule *rule);
 
+/* Is the key of a check a part of any of its names? */
+bool rules_uses_key(const struct rules *rules, const struct config_rule *rule);
+
 /* What one block of a rule is called for a caller. */
 struct rules_shown {
 	struct ipc_str name; /* borrows room or the compiled rules */

@@ -106,6 +106,28 @@ open_limiters(struct random_pool *random, const struct config *config,
 	    config, before != NULL ? before->limiters : NULL, seed, loop_now());
 }
 
+/* Where the keys are kept that each rule denies most. */
+static int
+open_denied(struct setup *s, struct random_pool *random)
+{
+	const struct config *c = s->config;
+	uint64_t seed[2];
+
+	if (c->top_denied_keys == 0)
+		return 0;
+	s->denied = calloc(c->rule_count + 1, sizeof(*s->denied));
+	if (s->denied == NULL || random_bytes(random, seed, sizeof(seed)) != 0)
+		return -1;
+	for (size_t i = 0; i < c->rule_count; i++) {
+		if (!rules_uses_key(s->rules, &c->rules[i]))
+			continue;
+		s->denied[i] = topk_new(c->top_denied_keys, seed);
+		if (s->denied[i] == NULL)
+			return -1;
+	}
+	return 0;
+}
+
 struct setup *
 setup_new(struct loop *loop, struct random_pool *random, struct config *config,
     const struct setup *before, char err[SETUP_ERR_MAX])
@@ -133,7 +155,8 @@ setup_new(struct loop *loop, struct random_pool *random, struct config *config,
 		setup_free(s);
 		return NULL;
 	}
-	if (open_tenants(s, loop, random, before, err) == 0)
+	if (open_denied(s, random) == 0 &&
+	    open_tenants(s, loop, random, before, err) == 0)
 		return s;
 	setup_free(s);
 	return NULL;
@@ -148,6 +171,9 @@ setup_free(struct setup *s)
 		return;
 	for (i = 0; s->shares != NULL && i < s->config->tenant_count; i++)
 		share_unref(s->shares[i]);
+	for (i = 0; s->denied != NULL && i < s->config->rule_count; i++)
+		topk_free(s->denied[i]);
+	free(s->denied);
 	limiters_free(s->limiters);
 	rules_free(s->rules);
 	config_unref(s->config);
@@ -171,8 +197,49 @@ setup_unref(struct setup *s)
 	s->refs--;
 }
 
+/* Is it one of this configuration, and not of another one? */
+static bool
+is_own(const struct config *c, const struct config_rule *rule)
+{
+	return c->rule_count > 0 && rule >= c->rules &&
+	       rule < c->rules + c->rule_count;
+}
+
+/* The rule of that name; NULL: none. */
+static const struct config_rule *
+rule_of(const struct config *c, const struct config_rule *rule)
+{
+	if (is_own(c, rule))
+		return rule;
+	return config_rule(c, rule->name, strlen(rule->name));
+}
+
+/* In exchange for the empty ones, which are freed with before. */
+static void
+go_on_with_denied(struct setup *s, struct setup *before)
+{
+	const struct config *c = s->config;
+	const struct config_rule *old;
+	struct topk *fresh;
+	size_t i;
+
+	if (s->denied == NULL || before == NULL || before->denied == NULL ||
+	    c->top_denied_keys != before->config->top_denied_keys)
+		return;
+	for (i = 0; i < c->rule_count; i++) {
+		old = rule_of(before->config, &c->rules[i]);
+		fresh = s->denied[i];
+		if (fresh == NULL || old == NULL)
+			continue;
+		if (before->denied[old - before->config->rules] == NULL)
+			continue;
+		s->denied[i] = before->denied[old - before->config->rules];
+		before->denied[old - before->config->rules] = fresh;
+	}
+}
+
 void
-setup_begin(struct setup *s, const struct setup *before)
+setup_begin(struct setup *s, struct setup *before)
 {
 	const struct config *c = s->config;
 	const struct rule_counters *n;
@@ -181,6 +248,7 @@ setup_begin(struct setup *s, const struct setup *before)
 	for (i = 0; i < c->tenant_count; i++)
 		tenant_limit(s->tenants[i], c->limits.max_inflight);
 	limiters_begin(s->limiters, loop_now());
+	go_on_with_denied(s, before);
 	for (i = 0; before != NULL && i < c->rule_count; i++) {
 		n = setup_counters(before, &c->rules[i]);
 		if (n != NULL)
@@ -245,20 +313,18 @@ setup_tenant(const struct setup *s, const struct config_tenant *tenant)
 	return s->tenants[tenant - s->config->tenants];
 }
 
-/* Is it one of this configuration, and not of another one? */
-static bool
-is_own(const struct config *c, const struct config_rule *rule)
-{
-	return c->rule_count > 0 && rule >= c->rules &&
-	       rule < c->rules + c->rule_count;
-}
-
 struct rule_counters *
 setup_counters(const struct setup *s, const struct config_rule *rule)
 {
-	const struct config *c = s->config;
+	rule = rule_of(s->config, rule);
+	return rule != NULL ? &s->counters[rule - s->config->rules] : NULL;
+}
 
-	if (!is_own(c, rule))
-		rule = config_rule(c, rule->name, strlen(rule->name));
-	return rule != NULL ? &s->counters[rule - c->rules] : NULL;
+struct topk *
+setup_denied(const struct setup *s, const struct config_rule *rule)
+{
+	if (s->denied == NULL)
+		return NULL;
+	rule = rule_of(s->config, rule);
+	return rule != NULL ? s->denied[rule - s->config->rules] : NULL;
 }

@@ -16,6 +16,7 @@
 
 #include "daemon/config.h"
 #include "daemon/core/counters.h"
+#include "daemon/core/topk.h"
 #include "daemon/limiters.h"
 #include "daemon/rules.h"
 #include "daemon/tenant.h"
@@ -33,13 +34,16 @@ struct setup {
 	struct setup_share **shares;
 	struct tenant **tenants;        /* as config->tenants */
 	struct rule_counters *counters; /* as config->rules */
-	struct setup *next;             /* of the owner's list */
+	struct topk **denied; /* likewise; NULL for a rule without a key, and
+			       * for all when none are to be kept */
+	struct setup *next;   /* of the owner's list */
 };
 
 /*
  * Opens the tenants that before, which may be NULL, does not have, each with
  * the servers that are known already when it finds them in the same way.
- * Takes a reference of config of its own. The counts of rules go on by name.
+ * Takes a reference of config of its own. The counts of rules go on by name,
+ * and so do the keys that are denied most, when as many are to be kept.
  * NULL with err set; before is as it was.
  */
 struct setup *setup_new(struct loop *loop, struct random_pool *random,
@@ -54,7 +58,7 @@ void setup_unref(struct setup *setup);
  * It is in force from now on, instead of before, which may be NULL: the counts
  * go on in it, and the tenants keep to its limits.
  */
-void setup_begin(struct setup *setup, const struct setup *before);
+void setup_begin(struct setup *setup, struct setup *before);
 /* It is not any more: the tenants that next, which may be NULL, does not share
  * are closed. What is in flight goes on. */
 void setup_end(struct setup *setup, const struct setup *next);
@@ -70,6 +74,9 @@ struct tenant *setup_tenant(
 /* The counts of a rule, of this setup's configuration or of another one, by
  * name; NULL when this one has none of that name. */
 struct rule_counters *setup_counters(
+    const struct setup *setup, const struct config_rule *rule);
+/* Likewise, the keys that it denies most; NULL when none are kept. */
+struct topk *setup_denied(
     const struct setup *setup, const struct config_rule *rule);
 
 #endif

@@ -26,6 +26,7 @@ static const struct message {
     {IPC_RULES, "rules"},
     {IPC_EXPLAIN, "explain"},
     {IPC_LIMITERS, "limiters"},
+    {IPC_TOP, "top"},
     {IPC_ACQUIRE, "acquire"},
     {IPC_TRY_ACQUIRE, "try-acquire"},
     {IPC_ERROR_BEGIN, "error-begin"},

@@ -53,6 +53,7 @@ enum ipc_type {
 	IPC_RULES = 0x0044,
 	IPC_EXPLAIN = 0x0045,
 	IPC_LIMITERS = 0x0046,
+	IPC_TOP = 0x0048, /* control socket only */
 	IPC_ACQUIRE = 0x0050,
 	IPC_TRY_ACQUIRE = 0x0051,
 	IPC_ERROR_BEGIN = 0x0052,

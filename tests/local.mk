@@ -150,6 +150,7 @@ unit_tests = \
 	tests/unit/check_status_limiters \
 	tests/unit/check_status_policy \
 	tests/unit/check_status_rules \
+	tests/unit/check_status_top \
 	tests/unit/check_suspect \
 	tests/unit/check_table \
 	tests/unit/check_template \

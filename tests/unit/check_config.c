@@ -212,7 +212,44 @@ START_TEST(test_tables_are_sorted_and_whole)
 	ck_assert_uint_eq(c->limits.max_inflight_per_uid, 16384);
 	ck_assert_uint_eq(c->limits.max_connections_per_uid, 512);
 	ck_assert_int_eq(c->level, LEVEL_INFO);
+	ck_assert_uint_eq(c->top_denied_keys, 0);
 	ck_assert_uint_eq(config_max_horizon_ms(c), 60);
+	config_unref(c);
+}
+END_TEST
+
+/* As many rules as that, with so many keys of each. */
+static struct config *
+with_top_keys(unsigned int rules, unsigned int keys, char *err)
+{
+	static char text[64 * 1024];
+	size_t len = 0;
+
+	len += (size_t)snprintf(text, sizeof(text),
+	    "{\"metrics\":{\"top_denied_keys\":%u},\"tenants\":{\"t\":"
+	    "{\"key\":{\"env\":\"RATELIMITLY_AUTH_KEY\"}}},\"rules\":{",
+	    keys);
+	for (unsigned int i = 0; i < rules; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		    "%s\"r%u\":{}", i > 0 ? "," : "", i);
+	snprintf(text + len, sizeof(text) - len, "}}");
+	return fixture_parse(text, err);
+}
+
+START_TEST(test_top_denied_keys)
+{
+	char err[CONFIG_ERR_MAX];
+	struct config *c = with_top_keys(1024, 64, err);
+
+	ck_assert_msg(c != NULL, "%s", err);
+	ck_assert_uint_eq(c->top_denied_keys, 64);
+	config_unref(c);
+	ck_assert_ptr_null(with_top_keys(1025, 64, err));
+	ck_assert_str_eq(err,
+	    "t.json: metrics.top_denied_keys: 64 keys of each of 1025 rules "
+	    "are more than 65536 keys");
+	c = with_top_keys(1025, 0, err);
+	ck_assert_msg(c != NULL, "%s", err);
 	config_unref(c);
 }
 END_TEST
@@ -274,6 +311,7 @@ main(void)
 	tcase_add_test(tc, test_trackers);
 	tcase_add_test(tc, test_sections);
 	tcase_add_test(tc, test_tables_are_sorted_and_whole);
+	tcase_add_test(tc, test_top_denied_keys);
 	tcase_add_test(tc, test_order);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);

@@ -186,7 +186,7 @@ START_TEST(payloads)
 	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_REPORT_RULE, IPC_EXPLAIN,
 	    IPC_WAIT, IPC_ACQUIRE, IPC_TRY_ACQUIRE, IPC_ERROR_BEGIN,
 	    IPC_ERROR_SUCCESS, IPC_SET_RATE, IPC_STATUS, IPC_SERVERS,
-	    IPC_POLICY, IPC_RULES, IPC_LIMITERS, IPC_QUIT, IPC_RELOAD,
+	    IPC_POLICY, IPC_RULES, IPC_LIMITERS, IPC_TOP, IPC_QUIT, IPC_RELOAD,
 	    IPC_DRAIN, IPC_PING};
 
 	with_another();
@@ -206,7 +206,7 @@ START_TEST(payloads)
 		peer_close(&a);
 		join(&a, main_path);
 	}
-	ck_assert_uint_eq(counters()->frames_bad, 34);
+	ck_assert_uint_eq(counters()->frames_bad, 35);
 	ck_assert_uint_eq(counters()->checks, 1);
 	another_is_undisturbed();
 }
@@ -640,7 +640,8 @@ START_TEST(any_bytes)
 	static const uint16_t kinds[] = {IPC_CHECK, IPC_CHECK_ADHOC, IPC_CANCEL,
 	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_PING, IPC_WAIT, IPC_STATUS,
 	    IPC_SERVERS, IPC_POLICY, IPC_LIMITERS, IPC_ACQUIRE, IPC_TRY_ACQUIRE,
-	    IPC_ERROR_BEGIN, IPC_ERROR_SUCCESS, IPC_SET_RATE, IPC_QUIT};
+	    IPC_ERROR_BEGIN, IPC_ERROR_SUCCESS, IPC_SET_RATE, IPC_QUIT,
+	    IPC_TOP};
 	uint64_t seed = harness_seed();
 	struct peer_base base;
 	uint8_t bytes[300];
@@ -665,9 +666,10 @@ START_TEST(any_bytes)
 			    i % 2 == 0 ? "quick" : "checkout", NULL);
 		} else {
 			harness_fill(&seed, bytes, sizeof(bytes));
-			writer_bytes(
-			    peer_begin(&a, kinds[harness_below(&seed, 17)],
-				harness_below(&seed, 9)),
+			writer_bytes(peer_begin(&a,
+					 kinds[harness_below(&seed,
+					     sizeof(kinds) / sizeof(*kinds))],
+					 harness_below(&seed, 9)),
 			    bytes, harness_below(&seed, sizeof(bytes)));
 			peer_end(&a);
 		}

@@ -317,7 +317,8 @@ NAMED = ("the object before the list",)
 SECTIONS = {"DESCRIPTION": (), "Tenants": ("tenants",),
             "Trackers": ("trackers",), "Rules": ("rules",),
             "Limiters": ("limiters",), "Error controls": ("error_controls",),
-            "Listeners": ("listeners",), "Control, limits, log": NAMED}
+            "Listeners": ("listeners",), "Control, limits, log": NAMED,
+            "Metrics": ("metrics",)}
 
 
 def prose(lines):

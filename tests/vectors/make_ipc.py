@@ -18,9 +18,10 @@ TYPES = {
     "cancel": 0x0012, "report": 0x0020, "report-adhoc": 0x0021,
     "report-rule": 0x0022, "ping": 0x0030, "wait": 0x0040, "status": 0x0041,
     "servers": 0x0042, "policy": 0x0043, "rules": 0x0044, "explain": 0x0045,
-    "limiters": 0x0046, "acquire": 0x0050, "try-acquire": 0x0051,
-    "error-begin": 0x0052, "error-success": 0x0053,
-    "quit": 0x0060, "reload": 0x0061, "drain": 0x0062, "set-rate": 0x0063,
+    "limiters": 0x0046, "top": 0x0048,
+    "acquire": 0x0050, "try-acquire": 0x0051, "error-begin": 0x0052,
+    "error-success": 0x0053, "quit": 0x0060, "reload": 0x0061,
+    "drain": 0x0062, "set-rate": 0x0063,
     "welcome": 0x8001, "decision": 0x8010, "reported": 0x8020,
     "pong": 0x8030, "document": 0x8041, "go-away": 0x8050, "delay": 0x8051,
     "done": 0x8060, "error": 0x807F,
@@ -203,9 +204,9 @@ BUILD = {
     "cancel": empty, "report": report, "report-adhoc": report_adhoc,
     "report-rule": report_rule, "ping": ping, "wait": wait, "status": empty,
     "servers": empty, "policy": empty, "rules": empty, "explain": explain,
-    "limiters": empty, "acquire": acquire, "try-acquire": try_acquire,
-    "error-begin": error_control, "error-success": error_control,
-    "quit": empty, "reload": empty, "drain": empty, "set-rate": set_rate,
+    "limiters": empty, "top": empty, "acquire": acquire,
+    "try-acquire": try_acquire, "error-begin": error_control,
+    "error-success": error_control, "quit": empty, "reload": empty, "drain": empty, "set-rate": set_rate,
     "welcome": welcome, "decision": decision, "reported": reported,
     "pong": ping, "document": document, "go-away": go_away, "delay": delay,
     "done": done, "error": error,
@@ -370,6 +371,7 @@ def valid_client():
     good("explain-unknown-options", "explain", 42, rule="checkout",
          options=U32 - 2, tokens=U32)
     good("limiters", "limiters", 45)
+    good("top", "top", 54)
     valid_limiting()
     good("quit", "quit", 25)
     good("reload", "reload", 43)
@@ -495,6 +497,7 @@ def valid_agent():
     good("go-away-none", "go-away", 0, last_id=0, text="")
     good("go-away-all", "go-away", 0, last_id=U64, text="t" * 512)
     good("document-limiters", "document", 45, json='{"limiters":[]}')
+    good("document-top", "document", 54, json='{"rules":[]}')
     good("delay", "delay", 46, reason=0, wait_us=99999)
     good("delay-none", "delay", 47, reason=0, text="d\u00e9lai")
     good("delay-a-year", "delay", 48, reason=0, wait_us=YEAR_US)
@@ -593,7 +596,7 @@ def malformed_client():
               check_adhoc(guards=[dict(gone, name="t" * 256)])))
 
     for kind in ("cancel", "status", "servers", "policy", "rules",
-                 "limiters", "quit", "reload", "drain"):
+                 "limiters", "top", "quit", "reload", "drain"):
         bad(kind + "-with-payload", sender, "malformed",
             frame(kind, 1, b"\0"))
     bad("report-cut", sender, "short", frame("report", 1, u32(1)))
