@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/container.h"
 #include "daemon/log.h"
 #include "proto/err.h"
 
@@ -38,13 +39,13 @@ void
 dispatch_bad_frame(
     struct client *c, uint64_t id, enum ipc_error_code code, const char *text)
 {
-	struct dispatch *d = c->dispatch;
+	struct dispatch *d = c->is.dispatch;
 
 	d->counters.frames_bad++;
 	if (errorrate_try(&d->lines, loop_now(), &d->unsaid)) {
 		log_debug("frame",
 		    "listener=%s client=\"%s\" unsaid=%" PRIu64 " error=\"%s\"",
-		    c->port->is.name, c->name, d->unsaid, text);
+		    c->is.port->is.name, c->name, d->unsaid, text);
 		d->unsaid = 0;
 	}
 	conn_error(c->conn, id, code, text);
@@ -53,8 +54,8 @@ dispatch_bad_frame(
 void
 dispatch_welcome(struct client *c, uint64_t id)
 {
-	const struct setup *setup = c->dispatch->env.setup;
-	const struct config_listener *l = c->port->is.listener;
+	const struct setup *setup = c->is.dispatch->env.setup;
+	const struct config_listener *l = c->is.port->is.listener;
 	const uint32_t horizon_ms = config_max_horizon_ms(setup->config);
 	struct ipc_welcome welcome = {
 	    .version = IPC_VERSION,
@@ -107,13 +108,13 @@ handle_check(struct client *c, const struct ipc_head *head, struct reader *r)
 		dispatch_bad_frame(
 		    c, head->id, IPC_ERR_MALFORMED, "CHECK: malformed");
 	else
-		dispatch_check_rule(c, head->id, &m);
+		dispatch_check_rule(&c->is, head->id, &m, conn_now(c->conn));
 }
 
 static void
 handle_adhoc(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	struct dispatch *d = c->dispatch;
+	struct dispatch *d = c->is.dispatch;
 	const struct ipc_str payload = {
 	    .bytes = r->at, .len = (uint16_t)reader_left(r)};
 
@@ -121,7 +122,8 @@ handle_adhoc(struct client *c, const struct ipc_head *head, struct reader *r)
 		dispatch_bad_frame(
 		    c, head->id, IPC_ERR_MALFORMED, "CHECK_ADHOC: malformed");
 	else
-		dispatch_check_adhoc(c, head->id, &d->adhoc, payload);
+		dispatch_check_adhoc(
+		    &c->is, head->id, &d->adhoc, payload, conn_now(c->conn));
 }
 
 static void
@@ -131,7 +133,7 @@ handle_cancel(struct client *c, const struct ipc_head *head, struct reader *r)
 		dispatch_bad_frame(
 		    c, head->id, IPC_ERR_MALFORMED, "CANCEL: malformed");
 	else
-		dispatch_cancel(c, head->id);
+		dispatch_cancel(&c->is, head->id);
 }
 
 static void
@@ -179,17 +181,18 @@ leaves_unread(const struct client *c)
 	const struct client *other;
 	size_t unsent = 0;
 
-	for (other = c->dispatch->clients; other != NULL; other = other->next) {
-		if (other->all == c->all)
+	for (other = c->is.dispatch->clients; other != NULL;
+	     other = other->next) {
+		if (other->is.all == c->is.all)
 			unsent += conn_unsent(other->conn);
 	}
-	return !c->port->control && unsent >= DOCUMENTS_OUT_MAX;
+	return !c->is.port->control && unsent >= DOCUMENTS_OUT_MAX;
 }
 
 static void
 handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct dispatch_env *env = &c->dispatch->env;
+	const struct dispatch_env *env = &c->is.dispatch->env;
 
 	if (ipc_dec_empty(r) != 0)
 		dispatch_bad_frame(
@@ -199,14 +202,15 @@ handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
 		    "too many documents of this uid are not read");
 	else
 		send_document(c, head->id,
-		    env->document(env->arg, head->type, c->port->is.listener));
+		    env->document(
+			env->arg, head->type, c->is.port->is.listener));
 }
 
 /* Keys can be personal. */
 static void
 handle_top(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	if (c->port->control || reader_left(r) > 0)
+	if (c->is.port->control || reader_left(r) > 0)
 		handle_document(c, head, r);
 	else
 		dispatch_send_done(c, head->id, IPC_REASON_UNAUTHORISED,
@@ -216,7 +220,7 @@ handle_top(struct client *c, const struct ipc_head *head, struct reader *r)
 static void
 handle_explain(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct dispatch_env *env = &c->dispatch->env;
+	const struct dispatch_env *env = &c->is.dispatch->env;
 	const struct config_rule *rule;
 	struct rules_caller caller;
 	struct ipc_explain m;
@@ -233,11 +237,11 @@ handle_explain(struct client *c, const struct ipc_head *head, struct reader *r)
 		dispatch_send_done(c, head->id, IPC_REASON_UNKNOWN_RULE, text);
 		return;
 	}
-	caller = dispatch_caller(
-	    c, (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
+	caller = dispatch_caller(&c->is,
+	    (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
 	send_document(c, head->id,
 	    env->explain(
-		env->arg, c->port->is.listener, rule, &caller, m.tokens));
+		env->arg, c->is.port->is.listener, rule, &caller, m.tokens));
 }
 
 /* QUIT, RELOAD and DRAIN. The last answer of the first is at once: nobody
@@ -245,14 +249,14 @@ handle_explain(struct client *c, const struct ipc_head *head, struct reader *r)
 static void
 handle_control(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct dispatch_env *env = &c->dispatch->env;
+	const struct dispatch_env *env = &c->is.dispatch->env;
 
 	if (ipc_dec_empty(r) != 0) {
 		dispatch_bad_frame(
 		    c, head->id, IPC_ERR_MALFORMED, "control: malformed");
 		return;
 	}
-	if (!c->port->control) {
+	if (!c->is.port->control) {
 		dispatch_send_done(c, head->id, IPC_REASON_UNAUTHORISED,
 		    "only on the control socket");
 		return;
@@ -317,7 +321,7 @@ take_id(struct client *c, uint64_t id)
 		c->last_id = id;
 		return true;
 	}
-	return !dispatch_in_flight(c, id) && !dispatch_waiting(c, id);
+	return !dispatch_in_flight(&c->is, id) && !dispatch_waiting(c, id);
 }
 
 static void
@@ -356,7 +360,7 @@ frame(void *arg, struct conn *conn, const struct ipc_head *head,
 void
 dispatch_forget(struct client *c)
 {
-	dispatch_cancel_all(c);
+	dispatch_cancel_all(&c->is);
 	dispatch_wait_forget(c);
 	conn_set_user(c->conn, NULL);
 	client_free(c);
@@ -368,7 +372,7 @@ hungry(void *arg, struct conn *conn)
 	const struct client *c = conn_user(conn);
 
 	(void)arg;
-	return c == NULL || client_is_hungry(c, conn_now(conn));
+	return c == NULL || caller_is_hungry(&c->is, conn_now(conn));
 }
 
 static void
@@ -398,4 +402,40 @@ const struct conn_hooks dispatch_hooks = {
     .hungry = hungry,
     .closed = closed,
     .broken = broken,
+};
+
+static struct client *
+client_of(const struct caller *c)
+{
+	return container_of(c, struct client, is);
+}
+
+static void
+decided(struct caller *caller, uint64_t id, const struct config_rule *rule,
+    const struct ipc_decision *d)
+{
+	struct client *c = client_of(caller);
+	struct writer *w = conn_begin(c->conn);
+
+	(void)rule;
+	dispatch_commit(c, ipc_enc_decision(w, id, d));
+	dispatch_close_unread(c);
+}
+
+static void
+left(struct caller *c)
+{
+	conn_finish(client_of(c)->conn);
+}
+
+static int64_t
+empty_at(const struct caller *c)
+{
+	return conn_empty_at(client_of(c)->conn);
+}
+
+const struct caller_hooks dispatch_client_hooks = {
+    .decided = decided,
+    .left = left,
+    .empty_at = empty_at,
 };

@@ -133,16 +133,15 @@ dispatch_close_unread(struct client *c)
 {
 	if (conn_unsent(c->conn) <= CLIENT_OUT_MAX || conn_closing(c->conn))
 		return;
-	c->dispatch->counters.connections_unread++;
+	c->is.dispatch->counters.connections_unread++;
 	conn_close(c->conn);
 }
 
 void
-dispatch_answer(struct client *c, uint64_t id, const struct config_rule *rule,
+dispatch_answer(struct caller *c, uint64_t id, const struct config_rule *rule,
     int64_t elapsed)
 {
 	struct dispatch *d = c->dispatch;
-	struct writer *w;
 
 	if (rule != NULL && rule->shadow)
 		decision_watch_only(&d->decision);
@@ -150,19 +149,15 @@ dispatch_answer(struct client *c, uint64_t id, const struct config_rule *rule,
 		count_rule(setup_counters(d->env.setup, rule), &d->decision);
 	d->decision.elapsed_us = (uint64_t)elapsed;
 	count(&d->counters, &d->decision);
-	w = conn_begin(c->conn);
-	dispatch_commit(c, ipc_enc_decision(w, id, &d->decision));
-	dispatch_close_unread(c);
+	c->hooks->decided(c, id, rule, &d->decision);
 }
 
 struct rules_caller
-dispatch_caller(const struct client *c, const uint8_t *key, size_t key_len)
+dispatch_caller(const struct caller *c, const uint8_t *key, size_t key_len)
 {
-	const struct conn_peer *peer = conn_peer(c->conn);
-
 	return (struct rules_caller){
-	    .uid = peer->uid,
-	    .gid = peer->gid,
+	    .uid = c->uid,
+	    .gid = c->gid,
 	    .listener = c->port->is.name,
 	    .key = key,
 	    .key_len = key_len,
@@ -173,7 +168,7 @@ dispatch_caller(const struct client *c, const uint8_t *key, size_t key_len)
 static struct rules_caller
 caller_of(const struct request *r)
 {
-	struct rules_caller caller = dispatch_caller(r->client,
+	struct rules_caller caller = dispatch_caller(r->by,
 	    (r->options & IPC_OPT_KEY) != 0 ? r->kept : NULL, r->kept_len);
 
 	caller.listener = r->listener;
@@ -188,7 +183,7 @@ caller_of(const struct request *r)
 static const struct rules_request *
 names_of(struct request *r)
 {
-	struct dispatch *d = r->client->dispatch;
+	struct dispatch *d = r->by->dispatch;
 	struct rules_caller caller;
 	struct reader reader;
 	int err;
@@ -215,7 +210,7 @@ decide_selected(struct request *r, const struct tenant_result *res)
 
 	if (detail || !res->guards_pass || !res->resources_pass)
 		names = names_of(r);
-	decision_selected(&r->client->dispatch->decision, res, names, detail);
+	decision_selected(&r->by->dispatch->decision, res, names, detail);
 }
 
 void
@@ -247,14 +242,14 @@ fail(struct request *r, enum ipc_reason reason, const char *text)
 		f.policy = r->rule->on_failure;
 		f.caller = caller_of(r);
 	}
-	dispatch_fail(r->client->dispatch, &f, reason, text);
+	dispatch_fail(r->by->dispatch, &f, reason, text);
 }
 
 /* Only keys that are a part of what was asked for. */
 static void
 remember_denied(const struct request *r, int64_t now)
 {
-	const struct dispatch *d = r->client->dispatch;
+	const struct dispatch *d = r->by->dispatch;
 	struct topk *keys;
 
 	if (r->rule == NULL || (r->options & IPC_OPT_KEY) == 0)
@@ -269,7 +264,7 @@ void
 dispatch_done(void *arg, const struct tenant_result *res)
 {
 	struct request *r = arg;
-	struct client *c = r->client;
+	struct caller *c = r->by;
 	struct dispatch *d = c->dispatch;
 	const struct tenant *tenant = setup_tenant(r->setup, r->tenant);
 	/* It may have come after the clock was read that decided. */

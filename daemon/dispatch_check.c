@@ -19,13 +19,13 @@ caller_of(const struct asking *a)
 	const bool has_key = (a->base->options & IPC_OPT_KEY) != 0;
 
 	return dispatch_caller(
-	    a->client, has_key ? a->kept.bytes : NULL, a->kept.len);
+	    a->by, has_key ? a->kept.bytes : NULL, a->kept.len);
 }
 
 static void
 fail(const struct asking *a, enum ipc_reason reason, const char *text)
 {
-	struct dispatch *d = a->client->dispatch;
+	struct dispatch *d = a->by->dispatch;
 	struct failing f = {
 	    .policy = FAILURE_CLOSED,
 	    .resent = a->resent,
@@ -41,7 +41,7 @@ fail(const struct asking *a, enum ipc_reason reason, const char *text)
 		f.policy = a->tenant->on_failure;
 	}
 	dispatch_fail(d, &f, reason, text);
-	dispatch_answer(a->client, a->id, a->rule, loop_now() - a->arrived);
+	dispatch_answer(a->by, a->id, a->rule, loop_now() - a->arrived);
 }
 
 static bool
@@ -57,8 +57,7 @@ resumable(const struct asking *a, int64_t horizon_us, const char **why)
 	if (!a->resent)
 		return true;
 	if (memcmp(a->base->config_hash,
-		a->client->dispatch->env.setup->config->hash,
-		IPC_HASH_LEN) != 0) {
+		a->by->dispatch->env.setup->config->hash, IPC_HASH_LEN) != 0) {
 		*why = "first sent under another configuration";
 		return false;
 	}
@@ -81,7 +80,7 @@ reason_of(int err)
 static void
 start(struct asking *a)
 {
-	struct dispatch *d = a->client->dispatch;
+	struct dispatch *d = a->by->dispatch;
 	const int64_t horizon = a->tenant->plan.horizon_us;
 	struct tenant *tenant = setup_tenant(d->env.setup, a->tenant);
 	struct request *r = tenant_find(tenant, a->base->operation_id);
@@ -95,8 +94,7 @@ start(struct asking *a)
 	}
 	if (d->asked.rate.guard_count + d->asked.rate.resource_count == 0) {
 		decision_empty(&d->decision);
-		dispatch_answer(
-		    a->client, a->id, a->rule, loop_now() - a->arrived);
+		dispatch_answer(a->by, a->id, a->rule, loop_now() - a->arrived);
 		return;
 	}
 	if (r != NULL && dispatch_adopt(a, r)) {
@@ -108,8 +106,7 @@ start(struct asking *a)
 		    "operation_id: in flight already");
 		return;
 	}
-	if (!client_has_room(a->client) ||
-	    (r = dispatch_request_new(a)) == NULL) {
+	if (!caller_has_room(a->by) || (r = dispatch_request_new(a)) == NULL) {
 		fail(a, IPC_REASON_OVERLOADED, "too many checks in flight");
 		return;
 	}
@@ -138,10 +135,11 @@ start(struct asking *a)
 static int64_t
 start_of(const struct asking *a)
 {
-	int64_t empty = conn_empty_at(a->client->conn);
+	int64_t empty;
 
 	if (!a->resent)
 		return a->arrived;
+	empty = a->by->hooks->empty_at(a->by);
 	if (empty < 0 || a->base->age_us >= (uint64_t)empty)
 		return 0;
 	return empty - (int64_t)a->base->age_us;
@@ -157,17 +155,17 @@ is_resend(const struct ipc_check_base *base)
 }
 
 static void
-begin(struct asking *a, struct client *c, uint64_t id,
-    const struct ipc_check_base *base)
+begin(struct asking *a, struct caller *c, uint64_t id,
+    const struct ipc_check_base *base, int64_t arrived)
 {
 	memset(a, 0, sizeof(*a));
-	a->client = c;
+	a->by = c;
 	a->id = id;
 	a->base = base;
 	a->resent = is_resend(base);
-	a->arrived = conn_now(c->conn);
+	a->arrived = arrived;
 	a->start = start_of(a);
-	client_asks(c, a->arrived);
+	caller_asks(c, a->arrived);
 	c->dispatch->counters.checks++;
 }
 
@@ -179,17 +177,17 @@ dispatch_unknown_rule(struct ipc_str name, char text[RULES_TEXT_MAX])
 }
 
 const struct config_rule *
-dispatch_rule(const struct client *c, struct ipc_str name,
+dispatch_rule(const struct caller *c, struct ipc_str name,
     enum ipc_reason *reason, char text[RULES_TEXT_MAX])
 {
-	const struct config_listener *l = c->port->is.listener;
+	const struct config_patterns *offered = c->port->is.rules;
 	const struct config_rule *rule;
 
 	*reason = IPC_REASON_UNAUTHORISED;
-	if (l == NULL || !config_allows(&l->rules, name.bytes, name.len)) {
+	if (offered == NULL || !config_allows(offered, name.bytes, name.len)) {
 		message_format(text, RULES_TEXT_MAX, "%s",
-		    l == NULL ? control_text
-			      : "this listener does not offer the rule");
+		    offered == NULL ? control_text
+				    : "this listener does not offer the rule");
 		return NULL;
 	}
 	rule =
@@ -201,7 +199,8 @@ dispatch_rule(const struct client *c, struct ipc_str name,
 }
 
 void
-dispatch_check_rule(struct client *c, uint64_t id, const struct ipc_check *m)
+dispatch_check_rule(
+    struct caller *c, uint64_t id, const struct ipc_check *m, int64_t arrived)
 {
 	struct dispatch *d = c->dispatch;
 	struct rules_caller caller;
@@ -210,7 +209,7 @@ dispatch_check_rule(struct client *c, uint64_t id, const struct ipc_check *m)
 	struct asking a;
 	int err;
 
-	begin(&a, c, id, &m->base);
+	begin(&a, c, id, &m->base, arrived);
 	a.kept = m->key;
 	a.rule = dispatch_rule(c, m->rule, &reason, text);
 	if (a.rule == NULL) {
@@ -257,15 +256,15 @@ dispatch_tenant(
 }
 
 void
-dispatch_check_adhoc(struct client *c, uint64_t id,
-    const struct ipc_check_adhoc *m, struct ipc_str payload)
+dispatch_check_adhoc(struct caller *c, uint64_t id,
+    const struct ipc_check_adhoc *m, struct ipc_str payload, int64_t arrived)
 {
 	struct dispatch *d = c->dispatch;
 	char text[RULES_TEXT_MAX];
 	struct asking a;
 	int err;
 
-	begin(&a, c, id, &m->base);
+	begin(&a, c, id, &m->base, arrived);
 	a.kept = payload;
 	if (c->port->is.listener == NULL) {
 		fail(&a, IPC_REASON_UNAUTHORISED, control_text);

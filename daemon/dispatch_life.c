@@ -35,7 +35,7 @@ static const char going_away[] = "the agent is going away";
 static void
 send_not_ready(struct client *c, uint64_t id)
 {
-	const struct setup *setup = c->dispatch->env.setup;
+	const struct setup *setup = c->is.dispatch->env.setup;
 	char text[RULES_TEXT_MAX];
 	const char *why;
 	size_t i = 0;
@@ -126,7 +126,7 @@ await_ready(struct client *c, uint64_t id, uint32_t timeout_ms)
 
 	if (wt == NULL)
 		return;
-	wt->timer = loop_timer_new(c->dispatch->env.loop, wait_over, wt);
+	wt->timer = loop_timer_new(c->is.dispatch->env.loop, wait_over, wt);
 	if (wt->timer != NULL) {
 		loop_timer_set(
 		    wt->timer, loop_now() + (int64_t)timeout_ms * 1000);
@@ -144,7 +144,7 @@ dispatch_wait(struct client *c, const struct ipc_head *head, struct reader *r)
 	if (ipc_dec_wait(r, &m) != 0)
 		dispatch_bad_frame(
 		    c, head->id, IPC_ERR_MALFORMED, "WAIT: malformed");
-	else if (dispatch_is_ready(c->dispatch))
+	else if (dispatch_is_ready(c->is.dispatch))
 		dispatch_send_done(c, head->id, IPC_REASON_OK, "");
 	else if (m.timeout_ms == 0)
 		send_not_ready(c, head->id);
@@ -264,20 +264,20 @@ go_away(struct client *c, const char *why)
 }
 
 void
-dispatch_leave_done(struct client *c)
+dispatch_leave_done(struct caller *c)
 {
 	if (c->leaving && c->requests == NULL)
-		conn_finish(c->conn);
+		c->hooks->left(c);
 }
 
 void
 dispatch_leave(struct client *c, const char *why)
 {
-	if (c->leaving)
+	if (c->is.leaving)
 		return;
-	c->leaving = true;
+	c->is.leaving = true;
 	go_away(c, why);
-	dispatch_leave_done(c);
+	dispatch_leave_done(&c->is);
 }
 
 /* An operator may look on, or hasten it. */
@@ -288,10 +288,10 @@ dispatch_drain(struct dispatch *d)
 
 	dispatch_ports_close(d);
 	for (c = d->clients; c != NULL; c = c->next) {
-		if (c->port->control)
+		if (c->is.port->control)
 			waiters_answer(
 			    c, IPC_RELOAD, IPC_REASON_DRAINING, going_away);
-		else if (!c->leaving)
+		else if (!c->is.leaving)
 			go_away(c, going_away);
 	}
 }
@@ -305,7 +305,7 @@ dispatch_stop(struct dispatch *d)
 
 	dispatch_ports_close(d);
 	for (c = d->clients; c != NULL; c = c->next) {
-		dispatch_cancel_all(c);
+		dispatch_cancel_all(&c->is);
 		if (idle)
 			waiters_answer(c, IPC_DRAIN, IPC_REASON_OK, "");
 		waiters_answer(c, 0, IPC_REASON_DRAINING, going_away);

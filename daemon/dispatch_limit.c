@@ -45,13 +45,13 @@ calling(struct client *c, uint64_t id, struct ipc_str name, uint32_t options,
 static struct limiters *
 limiters_of(const struct client *c)
 {
-	return c->dispatch->env.setup->limiters;
+	return c->is.dispatch->env.setup->limiters;
 }
 
 static void
 count(struct client *c, enum ipc_reason reason)
 {
-	struct agent_counters *n = &c->dispatch->counters;
+	struct agent_counters *n = &c->is.dispatch->counters;
 
 	n->limiter_calls++;
 	n->limiter_calls_failed +=
@@ -103,7 +103,7 @@ static const struct config_limiter *
 find_limiter(const struct calling *call, struct refusal *no)
 {
 	const struct client *c = call->client;
-	const struct config_listener *l = c->port->is.listener;
+	const struct config_listener *l = c->is.port->is.listener;
 	const struct config_limiter *found;
 
 	if (l == NULL) {
@@ -114,8 +114,8 @@ find_limiter(const struct calling *call, struct refusal *no)
 		unauthorised(no, "this listener does not offer the limiter");
 		return NULL;
 	}
-	found = config_limiter(
-	    c->dispatch->env.setup->config, call->name.bytes, call->name.len);
+	found = config_limiter(c->is.dispatch->env.setup->config,
+	    call->name.bytes, call->name.len);
 	if (found == NULL)
 		unknown(no, "limiter", call->name);
 	return found;
@@ -125,7 +125,7 @@ static const struct config_error_control *
 find_control(const struct calling *call, struct refusal *no)
 {
 	const struct client *c = call->client;
-	const struct config_listener *l = c->port->is.listener;
+	const struct config_listener *l = c->is.port->is.listener;
 	const struct config_error_control *found;
 
 	if (l == NULL) {
@@ -139,8 +139,8 @@ find_control(const struct calling *call, struct refusal *no)
 		    no, "this listener does not offer the error control");
 		return NULL;
 	}
-	found = config_error_control(
-	    c->dispatch->env.setup->config, call->name.bytes, call->name.len);
+	found = config_error_control(c->is.dispatch->env.setup->config,
+	    call->name.bytes, call->name.len);
 	if (found == NULL)
 		unknown(no, "error control", call->name);
 	return found;
@@ -310,7 +310,7 @@ void
 dispatch_set_rate(
     struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct config *config = c->dispatch->env.setup->config;
+	const struct config *config = c->is.dispatch->env.setup->config;
 	const struct config_limiter *limiter;
 	struct ipc_set_rate m;
 	struct refusal no;
@@ -320,7 +320,7 @@ dispatch_set_rate(
 		    c, head->id, IPC_ERR_MALFORMED, "SET_RATE: malformed");
 		return;
 	}
-	if (!c->port->control) {
+	if (!c->is.port->control) {
 		dispatch_send_done(c, head->id, IPC_REASON_UNAUTHORISED,
 		    "only on the control socket");
 		return;
@@ -337,7 +337,7 @@ dispatch_set_rate(
 		return;
 	}
 	limiters_set_rate(limiters_of(c), limiter, (int64_t)m.rate);
-	say_rate(c->dispatch, limiter, m.rate);
+	say_rate(c->is.dispatch, limiter, m.rate);
 	dispatch_send_done(c, head->id, IPC_REASON_OK, "");
 }
 

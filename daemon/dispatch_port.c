@@ -36,12 +36,16 @@ spec_of(const struct config *config, size_t i)
 		    .path = config->control.path,
 		    .mode = config->control.mode,
 		    .gid = (gid_t)-1,
+		    .max_connections = CONTROL_MAX_CONNECTIONS,
 		};
 	return (struct port_spec){
 	    .name = l->name,
 	    .path = l->path,
 	    .mode = l->mode,
 	    .gid = l->gid,
+	    .max_connections = l->max_connections,
+	    .max_inflight = l->max_inflight,
+	    .rules = &l->rules,
 	    .listener = l,
 	};
 }
@@ -306,7 +310,7 @@ tell_client(struct client *c)
 {
 	if (!client_may_stay(c))
 		dispatch_leave(c, "the configuration has changed");
-	else if (c->greeted && !c->leaving)
+	else if (c->greeted && !c->is.leaving)
 		dispatch_welcome(c, 0);
 }
 

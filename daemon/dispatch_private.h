@@ -3,12 +3,13 @@
  * messages), dispatch_check.c (checks), dispatch_request.c (the table of those
  * in flight), dispatch_answer.c (their decisions), dispatch_report.c
  * (reports), dispatch_limit.c (limiters of the host), dispatch_life.c (opening,
- * waiting, ending), dispatch_port.c (listening sockets) and client.c
- * (connections and their caps). Nobody else includes this.
+ * waiting, ending), dispatch_port.c (listening sockets), caller.c (whoever may
+ * ask, and the caps) and client.c (connections). Nobody else includes this.
  */
 #ifndef DAEMON_DISPATCH_PRIVATE_H
 #define DAEMON_DISPATCH_PRIVATE_H
 
+#include "daemon/caller.h"
 #include "daemon/core/errorrate.h"
 #include "daemon/core/pace.h"
 #include "daemon/core/slab.h"
@@ -35,7 +36,10 @@ struct port_spec {
 	const char *name; /* "control" for the control socket */
 	const char *path;
 	mode_t mode;
-	gid_t gid;                              /* -1: the process's */
+	gid_t gid; /* -1: the process's */
+	uint32_t max_connections;
+	uint32_t max_inflight;
+	const struct config_patterns *rules;    /* NULL: none are offered */
 	const struct config_listener *listener; /* NULL: none, or control */
 };
 
@@ -64,26 +68,21 @@ struct use {
 };
 
 struct client {
-	struct dispatch *dispatch;
+	struct caller is;
 	struct conn *conn; /* outlives the client */
-	struct port *port;
-	struct use *all;          /* of its uid, on all ports */
-	struct use *here;         /* on this one */
-	struct request *requests; /* in flight */
 	struct waiter *waiters;
 	struct client *next;
 	struct client **prev;
 	uint64_t last_id; /* the highest request id accepted */
 	bool greeted;
-	bool leaving; /* was told to go away; closed when all is answered */
 	char name[CLIENT_NAME_MAX + 1];
 };
 
 /* A check in flight. */
 struct request {
-	struct table_entry entry; /* connection serial, request id */
-	struct client *client;
-	struct request *next; /* of the client */
+	struct table_entry entry; /* serial of the caller, request id */
+	struct caller *by;
+	struct request *next; /* of the caller */
 	struct request **prev;
 	struct setup *setup;            /* that it began under; a reference */
 	const struct config_rule *rule; /* NULL: ad-hoc */
@@ -102,7 +101,7 @@ struct request {
 
 /* What is known of a check before it is a request in the table. */
 struct asking {
-	struct client *client;
+	struct caller *by;
 	uint64_t id;
 	const struct ipc_check_base *base;
 	const struct config_rule *rule;     /* NULL: ad-hoc */
@@ -143,6 +142,7 @@ struct dispatch {
 	struct dispatch_env env;
 	struct conn_pool *pool;
 	uint64_t last_port;
+	uint64_t last_caller;
 	struct port **ports; /* listeners, then control */
 	size_t port_count;
 	bool opened; /* applications are let in */
@@ -174,24 +174,27 @@ void dispatch_ports_free(struct dispatch *d);
 /* A port that is leaving may be gone when its last connection is. */
 void dispatch_port_release(struct port *p);
 
+/* caller.c */
+/* May another operation of this caller start? */
+bool caller_has_room(const struct caller *c);
+void caller_count(struct caller *c, int more); /* +1 or -1 in flight */
+/* It begins a check. */
+void caller_asks(const struct caller *c, int64_t now);
+/* May its next request be taken? Not when its user has as much under way as
+ * its window allows and other users ask, too. */
+bool caller_is_hungry(const struct caller *c, int64_t now);
+
 /* client.c */
 /* A listener_accept_fn of a port. */
 void client_accepted(void *arg, int fd);
 /* May its user still use its port? */
 bool client_may_stay(const struct client *c);
-/* The client, without its requests; its connection is the caller's. */
+/* The client; its connection is who calls this one's. */
 void client_free(struct client *c);
-/* May another operation of this client start? */
-bool client_has_room(const struct client *c);
-void client_count(struct client *c, int more); /* +1 or -1 in flight */
-/* It begins a check. */
-void client_asks(struct client *c, int64_t now);
-/* May its next frame be taken? Not when its user has as much under way as its
- * window allows and other users ask, too. */
-bool client_is_hungry(const struct client *c, int64_t now);
 
 /* dispatch.c */
 extern const struct conn_hooks dispatch_hooks;
+extern const struct caller_hooks dispatch_client_hooks;
 /* Commits the frame that was encoded with result rc; it must have fitted. */
 void dispatch_commit(struct client *c, int rc);
 void dispatch_send_done(
@@ -239,27 +242,25 @@ bool dispatch_await(struct client *c, uint64_t id, uint16_t type);
 /* Tells it to go away: nothing more is read, what was asked is answered, and
  * then it is closed. */
 void dispatch_leave(struct client *c, const char *why);
-/* Has a client that is leaving got its last answer? */
-void dispatch_leave_done(struct client *c);
+/* Has a caller that is leaving got its last answer? */
+void dispatch_leave_done(struct caller *c);
 void dispatch_wait(
     struct client *c, const struct ipc_head *head, struct reader *r);
 void dispatch_wait_forget(struct client *c);
 bool dispatch_waiting(const struct client *c, uint64_t id);
 
 /* dispatch_check.c */
-void dispatch_check_rule(
-    struct client *c, uint64_t id, const struct ipc_check *m);
 /* payload: the bytes that m was decoded from. */
-void dispatch_check_adhoc(struct client *c, uint64_t id,
-    const struct ipc_check_adhoc *m, struct ipc_str payload);
+void dispatch_check_adhoc(struct caller *c, uint64_t id,
+    const struct ipc_check_adhoc *m, struct ipc_str payload, int64_t arrived);
 /* The tenant by name, or the only one for an empty name; NULL: text says. */
 const struct config_tenant *dispatch_tenant(
     struct dispatch *d, struct ipc_str name, char text[RULES_TEXT_MAX]);
 /*
- * The rule by name, when this client's listener offers it; NULL with the
- * reason, unauthorised or unknown-rule, and its text.
+ * The rule by name, when this caller's port offers it; NULL with the reason,
+ * unauthorised or unknown-rule, and its text.
  */
-const struct config_rule *dispatch_rule(const struct client *c,
+const struct config_rule *dispatch_rule(const struct caller *c,
     struct ipc_str name, enum ipc_reason *reason, char text[RULES_TEXT_MAX]);
 void dispatch_unknown_rule(struct ipc_str name, char text[RULES_TEXT_MAX]);
 
@@ -275,14 +276,13 @@ void dispatch_request_free(struct request *r);
  * when the id is in flight for anybody or anything else.
  */
 bool dispatch_adopt(const struct asking *a, struct request *r);
-bool dispatch_in_flight(const struct client *c, uint64_t id);
-void dispatch_cancel(struct client *c, uint64_t id);
-void dispatch_cancel_all(struct client *c);
+bool dispatch_in_flight(const struct caller *c, uint64_t id);
+void dispatch_cancel_all(struct caller *c);
 
 /* dispatch_answer.c */
-/* Sends and counts what is in d->decision, after the mode of the rule, which
+/* Tells and counts what is in d->decision, after the mode of the rule, which
  * is NULL for an ad-hoc check. elapsed: since the check came. */
-void dispatch_answer(struct client *c, uint64_t id,
+void dispatch_answer(struct caller *c, uint64_t id,
     const struct config_rule *rule, int64_t elapsed);
 /*
  * Reading stops at CONN_OUT_HIGH unsent bytes, but answers to what was asked
@@ -300,6 +300,6 @@ void dispatch_fail(struct dispatch *d, const struct failing *f,
 void dispatch_done(void *arg, const struct tenant_result *res);
 /* What is known of the caller; key NULL: none was given. */
 struct rules_caller dispatch_caller(
-    const struct client *c, const uint8_t *key, size_t key_len);
+    const struct caller *c, const uint8_t *key, size_t key_len);
 
 #endif

@@ -19,9 +19,9 @@ send_reported(struct client *c, uint64_t id, enum ipc_reason reason,
 	struct writer *w = conn_begin(c->conn);
 
 	if (reason == IPC_REASON_OK)
-		c->dispatch->counters.reports++;
+		c->is.dispatch->counters.reports++;
 	else
-		c->dispatch->counters.reports_refused++;
+		c->is.dispatch->counters.reports_refused++;
 	dispatch_commit(c, ipc_enc_reported(w, id, &m));
 }
 
@@ -31,7 +31,7 @@ report_send(struct client *c, uint64_t id, const struct config_tenant *t,
 {
 	uint32_t sent;
 	int err = tenant_report(
-	    setup_tenant(c->dispatch->env.setup, t), report, &sent);
+	    setup_tenant(c->is.dispatch->env.setup, t), report, &sent);
 
 	if (err == 0)
 		send_reported(c, id, IPC_REASON_OK, sent, "");
@@ -45,7 +45,7 @@ report_send(struct client *c, uint64_t id, const struct config_tenant *t,
 void
 dispatch_report(struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct config_listener *l = c->port->is.listener;
+	const struct config_listener *l = c->is.port->is.listener;
 	const struct config_tracker *tracker;
 	struct rules_caller caller;
 	struct pdu_report report = {.count = 1};
@@ -65,18 +65,18 @@ dispatch_report(struct client *c, const struct ipc_head *head, struct reader *r)
 		return;
 	}
 	tracker = config_tracker(
-	    c->dispatch->env.setup->config, m.tracker.bytes, m.tracker.len);
+	    c->is.dispatch->env.setup->config, m.tracker.bytes, m.tracker.len);
 	if (tracker == NULL) {
 		message_format(text, sizeof(text), "unknown tracker \"%.*s\"",
 		    (int)m.tracker.len, (const char *)m.tracker.bytes);
 		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
 		return;
 	}
-	caller = dispatch_caller(
-	    c, (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
-	t = dispatch_tenant(c->dispatch, m.tenant, text);
+	caller = dispatch_caller(&c->is,
+	    (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
+	t = dispatch_tenant(c->is.dispatch, m.tenant, text);
 	if (t == NULL ||
-	    rules_build_report(c->dispatch->env.setup->rules, t, tracker,
+	    rules_build_report(c->is.dispatch->env.setup->rules, t, tracker,
 		&caller, m.latency_ms, &report.samples[0], text) != 0)
 		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
 	else
@@ -87,7 +87,7 @@ void
 dispatch_report_adhoc(
     struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct config_listener *l = c->port->is.listener;
+	const struct config_listener *l = c->is.port->is.listener;
 	struct pdu_report report = {.count = 1};
 	char text[RULES_TEXT_MAX];
 	struct ipc_report_adhoc m;
@@ -103,9 +103,10 @@ dispatch_report_adhoc(
 		    "this listener takes no ad-hoc reports");
 		return;
 	}
-	t = dispatch_tenant(c->dispatch, m.tenant, text);
-	if (t == NULL || rules_build_report_adhoc(c->dispatch->env.setup->rules,
-			     t, &m, &report.samples[0], text) != 0)
+	t = dispatch_tenant(c->is.dispatch, m.tenant, text);
+	if (t == NULL ||
+	    rules_build_report_adhoc(c->is.dispatch->env.setup->rules, t, &m,
+		&report.samples[0], text) != 0)
 		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);
 	else
 		report_send(c, head->id, t, &report);
@@ -116,7 +117,7 @@ void
 dispatch_report_rule(
     struct client *c, const struct ipc_head *head, struct reader *r)
 {
-	const struct setup *setup = c->dispatch->env.setup;
+	const struct setup *setup = c->is.dispatch->env.setup;
 	const struct config_rule *rule;
 	struct rules_caller caller;
 	struct pdu_report report;
@@ -129,13 +130,13 @@ dispatch_report_rule(
 		    c, head->id, IPC_ERR_MALFORMED, "REPORT_RULE: malformed");
 		return;
 	}
-	rule = dispatch_rule(c, m.rule, &reason, text);
+	rule = dispatch_rule(&c->is, m.rule, &reason, text);
 	if (rule == NULL) {
 		send_reported(c, head->id, reason, 0, text);
 		return;
 	}
-	caller = dispatch_caller(
-	    c, (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
+	caller = dispatch_caller(&c->is,
+	    (m.options & IPC_OPT_KEY) != 0 ? m.key.bytes : NULL, m.key.len);
 	if (rules_build_report_rule(setup->rules, rule, &caller, m.latency_ms,
 		&report, text) != 0) {
 		send_reported(c, head->id, IPC_REASON_VALIDATION, 0, text);

@@ -1,6 +1,6 @@
 /*
  * The table of checks in flight: slots of four sizes, each request in the
- * table, by connection and request id, and in its client's list.
+ * table, by caller and request id, and in its caller's list.
  */
 #include "daemon/dispatch_private.h"
 
@@ -10,16 +10,14 @@
 #include "daemon/core/container.h"
 
 static void
-request_key(const struct client *c, uint64_t id, uint8_t key[TABLE_KEY_LEN])
+request_key(const struct caller *c, uint64_t id, uint8_t key[TABLE_KEY_LEN])
 {
-	uint64_t serial = conn_serial(c->conn);
-
-	memcpy(key, &serial, 8);
+	memcpy(key, &c->serial, 8);
 	memcpy(key + 8, &id, 8);
 }
 
 static struct request *
-request_find(const struct client *c, uint64_t id)
+request_find(const struct caller *c, uint64_t id)
 {
 	uint8_t key[TABLE_KEY_LEN];
 	struct table_entry *e;
@@ -30,7 +28,7 @@ request_find(const struct client *c, uint64_t id)
 }
 
 bool
-dispatch_in_flight(const struct client *c, uint64_t id)
+dispatch_in_flight(const struct caller *c, uint64_t id)
 {
 	return request_find(c, id) != NULL;
 }
@@ -41,7 +39,7 @@ static const struct {
 } classes[REQUEST_CLASSES] = {
     {32, 64}, {128, 64}, {1024, 16}, {IPC_MAX_FRAME, 4}};
 
-/* How many are in use, client_has_room() bounds. */
+/* How many are in use, caller_has_room() bounds. */
 void
 dispatch_slots_init(struct dispatch *d)
 {
@@ -72,13 +70,13 @@ class_of(size_t kept)
 	return slot_class;
 }
 
-/* Puts the request into its client's list and the table, under a->id. */
+/* Puts the request into its caller's list and the table, under a->id. */
 static int
 request_link(struct request *r, const struct asking *a)
 {
-	struct client *c = a->client;
+	struct caller *c = a->by;
 
-	r->client = c;
+	r->by = c;
 	r->id = a->id;
 	r->arrived = a->arrived;
 	r->options = a->base->options;
@@ -91,24 +89,24 @@ request_link(struct request *r, const struct asking *a)
 	if (r->next != NULL)
 		r->next->prev = &r->next;
 	c->requests = r;
-	client_count(c, 1);
+	caller_count(c, 1);
 	return 0;
 }
 
 static void
 request_unlink(struct request *r)
 {
-	table_remove(&r->client->dispatch->requests, &r->entry);
+	table_remove(&r->by->dispatch->requests, &r->entry);
 	*r->prev = r->next;
 	if (r->next != NULL)
 		r->next->prev = r->prev;
-	client_count(r->client, -1);
+	caller_count(r->by, -1);
 }
 
 void
 dispatch_request_free(struct request *r)
 {
-	struct dispatch *d = r->client->dispatch;
+	struct dispatch *d = r->by->dispatch;
 
 	request_unlink(r);
 	setup_unref(r->setup);
@@ -118,7 +116,7 @@ dispatch_request_free(struct request *r)
 struct request *
 dispatch_request_new(const struct asking *a)
 {
-	struct dispatch *d = a->client->dispatch;
+	struct dispatch *d = a->by->dispatch;
 	uint8_t slot_class = class_of(a->kept.len);
 	struct request *r = slab_get(&d->slots[slot_class]);
 
@@ -127,7 +125,7 @@ dispatch_request_new(const struct asking *a)
 	memset(r, 0, sizeof(*r));
 	r->rule = a->rule;
 	r->tenant = a->tenant;
-	r->listener = a->client->port->is.name;
+	r->listener = a->by->port->is.name;
 	r->tokens = a->base->tokens;
 	r->slot_class = slot_class;
 	r->kept_len = a->kept.len;
@@ -146,7 +144,7 @@ dispatch_request_new(const struct asking *a)
 static bool
 same_rule(const struct asking *a, const struct request *r)
 {
-	const struct setup *now = a->client->dispatch->env.setup;
+	const struct setup *now = a->by->dispatch->env.setup;
 
 	if (a->rule == NULL || r->rule == NULL)
 		return a->rule == r->rule;
@@ -171,19 +169,18 @@ same_question(const struct asking *a, const struct request *r)
 
 /* Whatever the kernel and the socket say of a caller may be in a name. */
 static bool
-same_caller(const struct client *a, const struct client *b)
+same_caller(const struct caller *a, const struct caller *b)
 {
-	return a->here == b->here &&
-	       conn_peer(a->conn)->gid == conn_peer(b->conn)->gid;
+	return a->here == b->here && a->gid == b->gid;
 }
 
 bool
 dispatch_adopt(const struct asking *a, struct request *r)
 {
-	struct client *old = r->client;
+	struct caller *old = r->by;
 	int rc;
 
-	if (!a->resent || old == a->client || !same_caller(a->client, old) ||
+	if (!a->resent || old == a->by || !same_caller(a->by, old) ||
 	    !same_question(a, r))
 		return false;
 	request_unlink(r);
@@ -195,7 +192,7 @@ dispatch_adopt(const struct asking *a, struct request *r)
 }
 
 void
-dispatch_cancel(struct client *c, uint64_t id)
+dispatch_cancel(struct caller *c, uint64_t id)
 {
 	struct request *r = request_find(c, id);
 
@@ -204,7 +201,7 @@ dispatch_cancel(struct client *c, uint64_t id)
 }
 
 void
-dispatch_cancel_all(struct client *c)
+dispatch_cancel_all(struct caller *c)
 {
 	while (c->requests != NULL)
 		tenant_cancel(c->requests->op);
