@@ -10,15 +10,8 @@ import socket
 import subprocess
 
 import harness
+from documents import GUARD, TOP, read, script_of, shell_blocks
 from harness import check, same
-
-TOP = os.environ.get("srcdir", ".")
-MARK = "---- block %d ----"
-
-
-def read(name):
-    with open(os.path.join(TOP, name), encoding="utf-8") as f:
-        return f.read()
 
 
 def free_port():
@@ -37,9 +30,8 @@ def free_port():
 
 def run_script(lab, script, cwd):
     """bash on the text; ends what it left behind; its output."""
-    guard = "set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || :; wait' EXIT\n"
     done = subprocess.run(
-        ["bash", "-c", guard + script], cwd=cwd, env=lab.env(),
+        ["bash", "-c", GUARD + script], cwd=cwd, env=lab.env(),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, timeout=harness.PATIENCE, check=False)
     out = done.stdout.decode()
@@ -51,17 +43,12 @@ def run_script(lab, script, cwd):
 
 
 def test_the_readme_as_it_stands(lab):
-    text = read("README.md")
-    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)
+    blocks = shell_blocks("README.md")
     check(len(blocks) >= 6, "the README has too few blocks", len(blocks))
-    script = "".join("echo '%s'\n%s" % (MARK % i, block)
-                     for i, block in enumerate(blocks))
-    port = "127.0.0.1:%d" % free_port()
-    for old, new in (("$PWD/build", os.path.dirname(harness.CTL)),
-                     ("/tmp/rl-try", os.path.join(lab.path, "try")),
-                     ("127.0.0.1:5300", port)):
-        check(old in script, "the README does not mention", old)
-        script = script.replace(old, new)
+    script = script_of(blocks, (
+        ("$PWD/build", os.path.dirname(harness.CTL)),
+        ("/tmp/rl-try", os.path.join(lab.path, "try")),
+        ("127.0.0.1:5300", "127.0.0.1:%d" % free_port())))
     out = run_script(lab, script, TOP)
     for want in ("Allowed: ", "Denied: ", "denied: 1", '"outcome":"allowed"',
                  "rl-agent.json: ok", "main: ok, ", "allowed (ok): go on",
