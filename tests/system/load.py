@@ -51,9 +51,11 @@ def now_us():
 class Load(harness.Process):
     """A process that checks until finish()."""
 
-    def __init__(self, lab, kind, path, width, deadline_ms, names=RULES):
+    def __init__(self, lab, kind, path, width, deadline_ms, names=RULES,
+                 prefix=()):
         name = lab.name(kind)
-        argv = [HAMMER] if kind == "hammer" else [sys.executable, PIPELINE]
+        argv = list(prefix)
+        argv += [HAMMER] if kind == "hammer" else [sys.executable, PIPELINE]
         super().__init__(lab, name, argv + [path, name, str(width),
                                             str(deadline_ms)] + list(names),
                          stdin=subprocess.PIPE)
