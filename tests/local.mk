@@ -228,6 +228,7 @@ system_tests = \
 	tests/system/test_frames.py \
 	tests/system/test_hostile_reload.py \
 	tests/system/test_listeners.py \
+	tests/system/test_overlay.py \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \
 	tests/system/test_rlctl_admin.py \
@@ -258,13 +259,24 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/replay/README \
 	tests/replay/RULES \
 	tests/replay/broken \
+	tests/system/documents.py \
 	tests/system/fake_agent.py \
+	tests/system/fake_control.py \
+	tests/system/fake_journal.py \
+	tests/system/fake_processes.py \
+	tests/system/fake_service.py \
+	tests/system/fake_socket.py \
+	tests/system/fake_spawn.py \
+	tests/system/fake_systemctl.py \
+	tests/system/fake_systemd.py \
+	tests/system/fake_units.py \
 	tests/system/harness.py \
 	tests/system/hostile_dns.py \
 	tests/system/load.py \
 	tests/system/manager.py \
 	tests/system/nameservers.py \
 	tests/system/netlab.py \
+	tests/system/overlay.py \
 	tests/system/overload_peers.py \
 	tests/system/peer.py \
 	tests/system/pipeline.py \
