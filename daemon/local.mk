@@ -45,6 +45,7 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/loop.c daemon/io/loop.h \
 	daemon/io/loop_private.h \
 	daemon/io/loop_timer.c \
+	daemon/io/notify.c daemon/io/notify.h \
 	daemon/io/outq.c daemon/io/outq.h \
 	daemon/io/resolvconf.c daemon/io/resolvconf.h \
 	daemon/io/udp.c daemon/io/udp.h \

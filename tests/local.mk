@@ -96,6 +96,7 @@ unit_tests = \
 	tests/unit/check_members \
 	tests/unit/check_message \
 	tests/unit/check_nonce \
+	tests/unit/check_notify \
 	tests/unit/check_outq \
 	tests/unit/check_pace \
 	tests/unit/check_packet \
