@@ -101,6 +101,7 @@ ready_changed(void *arg)
 	}
 	if (a->on_ready != NULL)
 		a->on_ready(a->reload_arg);
+	agent_notify_status(a);
 	if (!ready)
 		return;
 	agent_open(a);
@@ -202,8 +203,10 @@ agent_open(struct agent *a)
 	if (a->draining || a->ending)
 		return;
 	loop_timer_stop(a->open_timer);
-	if (dispatch_open(a->dispatch, err) == 0)
+	if (dispatch_open(a->dispatch, err) == 0) {
+		agent_notify_started(a);
 		return;
+	}
 	log_error("start", "error=\"%s\"", err);
 	a->failed = true;
 	agent_quit(a);
@@ -223,6 +226,7 @@ agent_quit(struct agent *a)
 	a->ending = true;
 	loop_timer_stop(a->open_timer);
 	loop_timer_stop(a->drain_timer);
+	agent_notify_stopping(a, loop_now());
 	log_info("quit", "inflight=%u", dispatch_inflight(a->dispatch));
 	dispatch_stop(a->dispatch);
 	loop_defer(a->loop, &a->leave);
@@ -253,6 +257,7 @@ agent_drain(struct agent *a)
 	loop_timer_stop(a->open_timer);
 	a->drain_until =
 	    loop_now() + (int64_t)a->longest_horizon_ms * 1000 + DRAIN_GRACE_US;
+	agent_notify_stopping(a, a->drain_until);
 	log_info("drain", "inflight=%u", dispatch_inflight(a->dispatch));
 	setup_end(a->setup, NULL);
 	dispatch_drain(a->dispatch);
@@ -383,7 +388,8 @@ open_all(struct agent *a, struct config *config, char err[AGENT_ERR_MAX])
 {
 	/* First: its descriptors have fixed numbers. */
 	a->activation = activation_new(err);
-	if (a->activation == NULL || open_loop(a) != 0)
+	if (a->activation == NULL || open_loop(a) != 0 ||
+	    agent_notify_open(a) != 0)
 		return -1;
 	a->setup = agent_prepare(a, config, err);
 	if (a->setup == NULL)
@@ -426,6 +432,7 @@ agent_free(struct agent *a)
 	setup_free(a->setup);
 	free(a->limiters.text);
 	free(a->rules.text);
+	agent_notify_close(a);
 	loop_timer_free(a->ready_timer);
 	loop_timer_free(a->reap_timer);
 	loop_timer_free(a->drain_timer);
@@ -450,6 +457,7 @@ agent_run(struct agent *a)
 	    "version=%s config=\"%s\" tenants=%zu rules=%zu listeners=%zu",
 	    PACKAGE_VERSION, c->source, c->tenant_count, c->rule_count,
 	    c->listener_count);
+	agent_notify_status(a);
 	rc = loop_run(a->loop);
 	return a->failed ? RLA_ESYS : rc;
 }

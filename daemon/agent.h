@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/agent_notify.h"
 #include "daemon/config.h"
 #include "daemon/core/errorrate.h"
 #include "daemon/dispatch.h"
@@ -49,6 +50,7 @@ struct agent {
 	struct loop_timer *reap_timer;
 	struct loop_task leave; /* after answers are out */
 	struct agent_loading loading;
+	struct agent_notify notify;
 	struct agent_kept rules;
 	struct agent_kept limiters;
 	loop_fn *on_reload; /* a RELOAD came; NULL: nobody takes it */

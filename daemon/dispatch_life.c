@@ -38,16 +38,11 @@ send_not_ready(struct client *c, uint64_t id)
 	const struct setup *setup = c->is.dispatch->env.setup;
 	char text[RULES_TEXT_MAX];
 	const char *why;
-	size_t i = 0;
+	const struct config_tenant *tenant = setup_unready(setup, &why);
 
-	while (i + 1 < setup->config->tenant_count &&
-	       tenant_ready(setup->tenants[i]))
-		i++;
-	why = discovery_error(tenant_discovery(setup->tenants[i]));
 	message_format(text, sizeof(text),
 	    "no decision is possible yet, tenant %s: %s",
-	    setup->config->tenants[i].name,
-	    *why != '\0' ? why : "discovery is not finished");
+	    tenant != NULL ? tenant->name : "", why);
 	dispatch_send_done(c, id, IPC_REASON_TIMEOUT, text);
 }
 

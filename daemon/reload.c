@@ -97,6 +97,7 @@ tell_failure(struct reload *r, const char *err)
 	}
 	r->asked = false;
 	dispatch_reloaded(r->agent->dispatch, IPC_REASON_VALIDATION, err);
+	agent_notify_reloaded(r->agent);
 }
 
 static void
@@ -113,16 +114,12 @@ remark(const struct setup *setup, char text[CONFIG_ERR_MAX])
 {
 	const struct config *c = setup->config;
 	const char *why;
-	size_t i = 0;
+	const struct config_tenant *tenant = setup_unready(setup, &why);
 
 	text[0] = '\0';
-	while (i < c->tenant_count && tenant_ready(setup->tenants[i]))
-		i++;
-	if (i < c->tenant_count) {
-		why = discovery_error(tenant_discovery(setup->tenants[i]));
+	if (tenant != NULL) {
 		message_format(text, CONFIG_ERR_MAX,
-		    "tenant %s knows no server yet: %s", c->tenants[i].name,
-		    *why != '\0' ? why : "discovery is not finished");
+		    "tenant %s knows no server yet: %s", tenant->name, why);
 	} else if (c->warning_count > 0) {
 		message_format(text, CONFIG_ERR_MAX, "%s%s", c->warnings[0],
 		    c->warning_count > 1 ? " (and more, see the log)" : "");
@@ -139,6 +136,7 @@ succeeded(struct reload *r)
 	loop_timer_stop(r->again);
 	remark(r->agent->setup, text);
 	dispatch_reloaded(r->agent->dispatch, IPC_REASON_OK, text);
+	agent_notify_reloaded(r->agent);
 }
 
 /* Returns whether it was said. */
@@ -201,6 +199,7 @@ begin(struct reload *r, struct config *config)
 	if (r->next == NULL) /* else it must not be put off for ever */
 		r->late_at = loop_now() + RELOAD_READY_US;
 	drop_next(r);
+	agent_notify_reloading(r->agent);
 	r->next = agent_prepare(r->agent, config, err);
 	if (r->next == NULL) {
 		failed(r, err);
@@ -224,6 +223,8 @@ load(struct reload *r, bool anyway)
 
 	if (a->draining || a->ending)
 		return;
+	if (anyway)
+		agent_notify_reloading(a);
 	if (!last->from_file) {
 		snprintf(err, sizeof(err), "%s: there is no file to load again",
 		    last->source);

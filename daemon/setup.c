@@ -305,6 +305,23 @@ setup_ready(const struct setup *s)
 	return true;
 }
 
+const struct config_tenant *
+setup_unready(const struct setup *s, const char **why)
+{
+	size_t i;
+
+	*why = "";
+	for (i = 0; i < s->config->tenant_count; i++) {
+		if (tenant_ready(s->tenants[i]))
+			continue;
+		*why = discovery_error(tenant_discovery(s->tenants[i]));
+		if (**why == '\0')
+			*why = "discovery is not finished";
+		return &s->config->tenants[i];
+	}
+	return NULL;
+}
+
 struct tenant *
 setup_tenant(const struct setup *s, const struct config_tenant *tenant)
 {

@@ -66,6 +66,10 @@ void setup_end(struct setup *setup, const struct setup *next);
 bool setup_over(const struct setup *setup);
 /* Does every tenant know a server? */
 bool setup_ready(const struct setup *setup);
+/* The first tenant that knows none, and what DNS says of it; NULL: each knows
+ * one. */
+const struct config_tenant *setup_unready(
+    const struct setup *setup, const char **why);
 
 /* The tenant that goes with one of the configuration. */
 struct tenant *setup_tenant(

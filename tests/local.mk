@@ -236,7 +236,8 @@ system_tests = \
 	tests/system/test_rlctl_bench.py \
 	tests/system/test_rlctl_limit.py \
 	tests/system/test_rlctl_run.py \
-	tests/system/test_systemd.py
+	tests/system/test_systemd.py \
+	tests/system/test_systemd_notify.py
 
 # What shows whether the distribution lacks something, without what is slow:
 # "make distcheck TESTS='$(distcheck_tests)'".
