@@ -1,14 +1,20 @@
-# systemd/: the service, its user, and the directory of its sockets, which
-# tmpfiles makes: it must outlive the service.
+# systemd/: the service, its sockets for those who want them passed, its user,
+# and the directory of the sockets, which tmpfiles makes: it must outlive the
+# service.
 
 EXTRA_DIST += \
+	systemd/rl-agent-control.socket.in \
 	systemd/rl-agent.service.in \
+	systemd/rl-agent.socket.in \
 	systemd/rl-agent.sysusers.conf \
 	systemd/rl-agent.tmpfiles.conf
 
 if SYSTEMD_UNITS
-systemdsystemunit_DATA = systemd/rl-agent.service
-BUILT_FILES += systemd/rl-agent.service
+systemdsystemunit_DATA = \
+	systemd/rl-agent-control.socket \
+	systemd/rl-agent.service \
+	systemd/rl-agent.socket
+BUILT_FILES += $(systemdsystemunit_DATA)
 
 install-data-local:
 	$(MKDIR_P) '$(DESTDIR)$(prefix)/lib/sysusers.d' \
@@ -23,9 +29,17 @@ uninstall-local:
 		'$(DESTDIR)$(prefix)/lib/tmpfiles.d/rl-agent.conf'
 endif
 
-# At make time, since sbindir holds ${exec_prefix} until then.
+# At make time, since these hold ${prefix} or ${exec_prefix} until then.
+RENDER_UNIT = $(AM_V_GEN)$(MKDIR_P) systemd && $(SED) \
+	-e 's|@bindir[@]|$(bindir)|g' \
+	-e 's|@sbindir[@]|$(sbindir)|g' \
+	-e 's|@sysconfdir[@]|$(sysconfdir)|g' \
+	$(srcdir)/$@.in > $@.new && mv $@.new $@
+
+systemd/rl-agent-control.socket: \
+		$(srcdir)/systemd/rl-agent-control.socket.in Makefile
+	$(RENDER_UNIT)
 systemd/rl-agent.service: $(srcdir)/systemd/rl-agent.service.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) systemd && $(SED) \
-		-e 's|@sbindir[@]|$(sbindir)|g' \
-		-e 's|@sysconfdir[@]|$(sysconfdir)|g' \
-		$(srcdir)/systemd/rl-agent.service.in > $@.new && mv $@.new $@
+	$(RENDER_UNIT)
+systemd/rl-agent.socket: $(srcdir)/systemd/rl-agent.socket.in Makefile
+	$(RENDER_UNIT)

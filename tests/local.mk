@@ -237,7 +237,8 @@ system_tests = \
 	tests/system/test_rlctl_limit.py \
 	tests/system/test_rlctl_run.py \
 	tests/system/test_systemd.py \
-	tests/system/test_systemd_notify.py
+	tests/system/test_systemd_notify.py \
+	tests/system/test_systemd_units.py
 
 # What shows whether the distribution lacks something, without what is slow:
 # "make distcheck TESTS='$(distcheck_tests)'".
