@@ -20,7 +20,7 @@ discovery_log_init(struct discovery_log *l, const char *tenant)
 static bool
 may_say(struct discovery_log *l)
 {
-	return errorrate_try(&l->lines, loop_now(), &l->unsaid);
+	return log_may(LOG_LEVEL_INFO, &l->lines, loop_now(), &l->unsaid);
 }
 
 void

@@ -298,7 +298,8 @@ static void
 say_rate(
     struct dispatch *d, const struct config_limiter *limiter, uint64_t rate)
 {
-	if (!errorrate_try(&d->rate_lines, loop_now(), &d->rates_unsaid))
+	if (!log_may(
+		LOG_LEVEL_INFO, &d->rate_lines, loop_now(), &d->rates_unsaid))
 		return;
 	log_info("set-rate",
 	    "limiter=\"%s\" permits_per_second=%.15g unsaid=%" PRIu64,

@@ -23,6 +23,7 @@
 
 static enum log_level threshold = LOG_LEVEL_INFO;
 static uint64_t dropped; /* lines that nobody would take */
+static uint64_t held;    /* lines that would have been too many */
 static bool journal;     /* stderr is the journal: it reads priorities */
 
 static const char *
@@ -180,4 +181,21 @@ uint64_t
 log_dropped(void)
 {
 	return dropped;
+}
+
+bool
+log_may(
+    enum log_level level, struct errorrate *pace, int64_t now, uint64_t *unsaid)
+{
+	if (errorrate_try(pace, now, unsaid))
+		return true;
+	if (level <= threshold)
+		held++;
+	return false;
+}
+
+uint64_t
+log_held(void)
+{
+	return held;
 }

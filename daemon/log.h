@@ -6,7 +6,10 @@
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "daemon/core/errorrate.h"
 
 enum log_level {
 	LOG_LEVEL_ERROR,
@@ -18,6 +21,11 @@ enum log_level {
 /* Lines that were dropped, since stderr would have blocked or failed. */
 uint64_t log_dropped(void);
 
+/* errorrate_try() for a line of that level. */
+bool log_may(enum log_level level, struct errorrate *pace, int64_t now,
+    uint64_t *unsaid);
+/* Lines that it held back, of levels that are written. */
+uint64_t log_held(void);
 /* Lines get the prefixes of sd-daemon(3) from here on, if stderr is the
  * journal's. */
 void log_find_journal(void);

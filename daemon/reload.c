@@ -37,7 +37,7 @@ struct reload {
 static bool
 may_say(struct reload *r)
 {
-	return errorrate_try(&r->lines, loop_now(), &r->unsaid);
+	return log_may(LOG_LEVEL_INFO, &r->lines, loop_now(), &r->unsaid);
 }
 
 /* For a line that tells of it. */

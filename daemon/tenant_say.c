@@ -28,7 +28,8 @@ refused(const struct tenant *t)
 void
 tenant_say_silence(struct tenant *t)
 {
-	if (!errorrate_try(&t->silence, loop_now(), &t->silence_unsaid))
+	if (!log_may(
+		LOG_LEVEL_WARNING, &t->silence, loop_now(), &t->silence_unsaid))
 		return;
 	log_warning("silence",
 	    "tenant=\"%s\" over=no servers=%u timeouts=%" PRIu64
@@ -47,7 +48,8 @@ tenant_say_suspect(struct tenant *t, const struct peer *peer, bool is)
 {
 	if (is)
 		t->counters.suspicions++;
-	if (!errorrate_try(&t->suspicion, loop_now(), &t->suspicion_unsaid))
+	if (!log_may(LOG_LEVEL_INFO, &t->suspicion, loop_now(),
+		&t->suspicion_unsaid))
 		return;
 	log_info("suspect",
 	    "tenant=\"%s\" server=%" PRIu64 " suspected=%s unsaid=%" PRIu64,

@@ -65,6 +65,14 @@ log_info(const char *event, const char *fmt, ...)
 	infos++;
 }
 
+bool
+log_may(
+    enum log_level level, struct errorrate *pace, int64_t when, uint64_t *held)
+{
+	ck_assert_int_eq(level, LOG_LEVEL_INFO);
+	return errorrate_try(pace, when, held);
+}
+
 static void
 setup(void)
 {

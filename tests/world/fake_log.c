@@ -67,6 +67,20 @@ LEVEL(log_warning)
 LEVEL(log_info)
 LEVEL(log_debug)
 
+bool
+log_may(
+    enum log_level level, struct errorrate *pace, int64_t now, uint64_t *unsaid)
+{
+	(void)level;
+	return errorrate_try(pace, now, unsaid);
+}
+
+uint64_t
+log_held(void)
+{
+	return 0;
+}
+
 uint64_t
 log_dropped(void)
 {
