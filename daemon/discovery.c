@@ -38,6 +38,7 @@ struct discovery {
 	bool failing;            /* the last round did; next is a retry */
 	int64_t failing_since;   /* with failing: the first in a row */
 	int64_t began;           /* the last round */
+	int64_t found_at;        /* the last one that named servers; or 0 */
 	int64_t next;
 	bool stopped; /* no round any more */
 	struct discovery_log log;
@@ -164,6 +165,7 @@ found(struct discovery *d, const struct discovery_result *result)
 	d->failing = false;
 	d->empty_once = false;
 	d->error[0] = '\0';
+	d->found_at = loop_now();
 	if (partial) {
 		retry = discovery_pace_retry(&d->pace, loop_now());
 		if (retry < delay)
@@ -421,4 +423,10 @@ const struct dns_counters *
 discovery_dns(const struct discovery *d)
 {
 	return d->dns != NULL ? dns_counters(d->dns) : NULL;
+}
+
+int64_t
+discovery_found_at(const struct discovery *d)
+{
+	return d->found_at;
 }

@@ -87,6 +87,8 @@ int64_t discovery_failing_since(const struct discovery *d);
 /* Of its resolver; NULL with static servers. */
 struct dns_counters;
 const struct dns_counters *discovery_dns(const struct discovery *d);
+/* loop_now() time when DNS last named servers; 0: never, or static servers. */
+int64_t discovery_found_at(const struct discovery *d);
 /* loop_now() time of the next round, or POLICY_NEVER. */
 int64_t discovery_next(const struct discovery *d);
 

@@ -201,8 +201,13 @@ count_sent(struct tenant_op *op, const struct attempt *attempt)
 	if (!measurable(op, attempt))
 		op->repeated |= bit;
 	op->asked |= bit;
-	if (peer != NULL) /* reading the clock costs more than all of this */
-		peer_sent(peer, peer->asked_since == 0 ? tenant_now(t) : 0);
+	if (peer == NULL)
+		return;
+	peer->deliveries += attempt->serial == SEND_DELIVERY;
+	peer->replays +=
+	    attempt->serial > 0 && attempt->serial != SEND_DELIVERY;
+	/* Reading the clock costs more than all of this. */
+	peer_sent(peer, peer->asked_since == 0 ? tenant_now(t) : 0);
 }
 
 /* The operation's time, or the tenant's, was up: nobody's fault. */

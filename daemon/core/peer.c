@@ -77,6 +77,7 @@ learn_rtt(struct peer *p, const struct peer_answer *a)
 		rtt = 1;
 	p->rtt_us = p->rtt_us == 0 ? rtt : p->rtt_us + (rtt - p->rtt_us) / 8;
 	histogram_add(&p->rtt, rtt, a->now);
+	latency_note(&p->round_trips, rtt);
 }
 
 static void

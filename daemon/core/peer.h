@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "daemon/core/histogram.h"
+#include "daemon/core/latency.h"
 #include "daemon/core/members.h"
 #include "daemon/core/suspect.h"
 
@@ -53,6 +54,8 @@ struct peer {
 	uint32_t first_addr;    /* the address to begin with; the owner's */
 	struct suspect suspect; /* the owner feeds it, see core/suspect.h */
 	uint64_t sent;          /* datagrams of requests that the kernel took */
+	uint64_t replays;       /* of these, in later rounds */
+	uint64_t deliveries;    /* of these, after a decision */
 	int64_t asked_since;    /* the first of them after the last answer; 0:
 				 * none is unanswered */
 	uint64_t answered;      /* valid answers to what is remembered */
@@ -65,9 +68,10 @@ struct peer {
 			       * not known */
 	int64_t rtt_us;       /* smoothed; 0: not known */
 	struct histogram rtt;
-	uint64_t missed_rounds; /* see peer_missed_round() */
-	uint32_t unanswered;    /* operations in a row */
-	bool silence_told;      /* in the log; the owner's */
+	struct latency round_trips; /* all of them */
+	uint64_t missed_rounds;     /* see peer_missed_round() */
+	uint32_t unanswered;        /* operations in a row */
+	bool silence_told;          /* in the log; the owner's */
 	struct peer_events invalid[PEER_INVALIDS];
 	struct peer_events refused;     /* by ICMP */
 	struct peer_events send_errors; /* by the kernel, at once */
