@@ -77,20 +77,27 @@ is_known(const struct caller *c)
 	return c->uid != CALLER_NO_UID;
 }
 
-/* What it is refused for, or NULL. */
+/* What it is refused for, and counts that; or NULL. */
 static const char *
 refusal(const struct caller *c, const struct port *p, int fd)
 {
 	const struct config_limits *l = &p->dispatch->env.setup->config->limits;
+	struct agent_counters *n = &p->dispatch->counters;
 
-	if (p->connections >= p->is.max_connections)
+	if (p->connections >= p->is.max_connections) {
+		n->cap_connections++;
 		return "too many connections on this listener";
+	}
 	if (p->control)
 		return NULL;
-	if (is_known(c) && c->all->connections >= l->max_connections_per_uid)
+	if (is_known(c) && c->all->connections >= l->max_connections_per_uid) {
+		n->cap_connections_uid++;
 		return "too many connections of this uid";
-	if (descriptors_short(fd))
+	}
+	if (descriptors_short(fd)) {
+		n->cap_descriptors++;
 		return "too few descriptors are left";
+	}
 	return NULL;
 }
 
@@ -148,16 +155,21 @@ most_of_one(const struct port *p)
 	return p->users > 1 ? most - most / 4 : most;
 }
 
-bool
-caller_has_room(const struct caller *c)
+uint64_t *
+caller_full(struct caller *c)
 {
-	const struct dispatch *d = c->dispatch;
+	struct dispatch *d = c->dispatch;
 	const struct config_limits *l = &d->env.setup->config->limits;
 
-	return c->port->inflight < c->port->is.max_inflight &&
-	       c->here->inflight < most_of_one(c->port) &&
-	       (c->all->inflight < l->max_inflight_per_uid || !is_known(c)) &&
-	       d->requests.count < l->max_inflight;
+	if (c->port->inflight >= c->port->is.max_inflight)
+		return &d->counters.cap_inflight_listener;
+	if (c->here->inflight >= most_of_one(c->port))
+		return &d->counters.cap_inflight_share;
+	if (c->all->inflight >= l->max_inflight_per_uid && is_known(c))
+		return &d->counters.cap_inflight_uid;
+	if (d->requests.count >= l->max_inflight)
+		return &d->counters.cap_inflight;
+	return NULL;
 }
 
 void

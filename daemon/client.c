@@ -82,7 +82,7 @@ say_refused(const struct port *p, int error)
 	struct dispatch *d = p->dispatch;
 
 	d->counters.connections_refused++;
-	if (!errorrate_try(&d->lines, loop_now(), &d->unsaid))
+	if (!log_may(LOG_LEVEL_DEBUG, &d->lines, loop_now(), &d->unsaid))
 		return;
 	log_debug("accept", "listener=%s unsaid=%" PRIu64 " error=\"%s\"",
 	    p->is.name, d->unsaid, strerror(error));

@@ -139,9 +139,10 @@ dispatch_close_unread(struct client *c)
 
 void
 dispatch_answer(struct caller *c, uint64_t id, const struct config_rule *rule,
-    int64_t elapsed)
+    const struct config_tenant *tenant, int64_t elapsed)
 {
 	struct dispatch *d = c->dispatch;
+	struct tally *tally = setup_tally(d->env.setup, rule, tenant);
 
 	if (rule != NULL && rule->shadow)
 		decision_watch_only(&d->decision);
@@ -149,6 +150,8 @@ dispatch_answer(struct caller *c, uint64_t id, const struct config_rule *rule,
 		count_rule(setup_counters(d->env.setup, rule), &d->decision);
 	d->decision.elapsed_us = (uint64_t)elapsed;
 	count(&d->counters, &d->decision);
+	if (tally != NULL)
+		tally_note(tally, &d->decision);
 	c->hooks->decided(c, id, rule, &d->decision);
 }
 
@@ -303,7 +306,7 @@ dispatch_done(void *arg, const struct tenant_result *res)
 	}
 	if (d->decision.outcome == IPC_DENIED)
 		remember_denied(r, res->now);
-	dispatch_answer(c, r->id, r->rule, elapsed);
+	dispatch_answer(c, r->id, r->rule, r->tenant, elapsed);
 	pace_window_note(
 	    &c->all->window, res->pace, r->arrived, c->all->inflight, res->now);
 	dispatch_request_free(r);

@@ -41,7 +41,8 @@ fail(const struct asking *a, enum ipc_reason reason, const char *text)
 		f.policy = a->tenant->on_failure;
 	}
 	dispatch_fail(d, &f, reason, text);
-	dispatch_answer(a->by, a->id, a->rule, loop_now() - a->arrived);
+	dispatch_answer(
+	    a->by, a->id, a->rule, a->tenant, loop_now() - a->arrived);
 }
 
 static bool
@@ -76,6 +77,16 @@ reason_of(int err)
 				  : IPC_REASON_VALIDATION;
 }
 
+/* The counter of the cap; NULL: that of the agent. */
+static void
+too_many(struct asking *a, uint64_t *cap, const char *text)
+{
+	if (cap == NULL)
+		cap = &a->by->dispatch->counters.cap_inflight;
+	(*cap)++;
+	fail(a, IPC_REASON_OVERLOADED, text);
+}
+
 /* The request in d->asked is built and valid: start it. */
 static void
 start(struct asking *a)
@@ -86,6 +97,7 @@ start(struct asking *a)
 	struct request *r = tenant_find(tenant, a->base->operation_id);
 	struct tenant_check check;
 	const char *why = "";
+	uint64_t *full;
 	int err;
 
 	if (!resumable(a, horizon, &why)) {
@@ -94,7 +106,8 @@ start(struct asking *a)
 	}
 	if (d->asked.rate.guard_count + d->asked.rate.resource_count == 0) {
 		decision_empty(&d->decision);
-		dispatch_answer(a->by, a->id, a->rule, loop_now() - a->arrived);
+		dispatch_answer(
+		    a->by, a->id, a->rule, a->tenant, loop_now() - a->arrived);
 		return;
 	}
 	if (r != NULL && dispatch_adopt(a, r)) {
@@ -106,8 +119,9 @@ start(struct asking *a)
 		    "operation_id: in flight already");
 		return;
 	}
-	if (!caller_has_room(a->by) || (r = dispatch_request_new(a)) == NULL) {
-		fail(a, IPC_REASON_OVERLOADED, "too many checks in flight");
+	full = caller_full(a->by);
+	if (full != NULL || (r = dispatch_request_new(a)) == NULL) {
+		too_many(a, full, "too many checks in flight");
 		return;
 	}
 	check = (struct tenant_check){
@@ -124,7 +138,10 @@ start(struct asking *a)
 	if (err == 0)
 		return; /* r may be gone by now */
 	dispatch_request_free(r);
-	fail(a, reason_of(err), err_str(err));
+	if (err == RLA_EBUSY)
+		too_many(a, NULL, err_str(err));
+	else
+		fail(a, reason_of(err), err_str(err));
 }
 
 /*

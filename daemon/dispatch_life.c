@@ -99,12 +99,14 @@ await(struct client *c, uint64_t id, uint16_t type)
 {
 	struct waiter *wt = NULL;
 
-	if (waiter_count(c) >= CLIENT_MAX_WAITERS)
+	if (waiter_count(c) >= CLIENT_MAX_WAITERS) {
+		c->is.dispatch->counters.cap_waiting++;
 		dispatch_send_done(c, id, IPC_REASON_OVERLOADED,
 		    "too many requests wait on this connection");
-	else if ((wt = waiter_new(c, id, type)) == NULL)
+	} else if ((wt = waiter_new(c, id, type)) == NULL) {
 		dispatch_send_done(
 		    c, id, IPC_REASON_OVERLOADED, "out of memory");
+	}
 	return wt;
 }
 
@@ -326,6 +328,30 @@ dispatch_idle(const struct dispatch *d)
 			return false;
 	}
 	return true;
+}
+
+static void
+count_waiters(const struct client *c, struct dispatch_queues *out)
+{
+	const struct waiter *wt;
+
+	for (wt = c->waiters; wt != NULL; wt = wt->next) {
+		out->waits += wt->type == IPC_WAIT;
+		out->reloads += wt->type == IPC_RELOAD;
+		out->drains += wt->type == IPC_DRAIN;
+	}
+}
+
+void
+dispatch_queues(const struct dispatch *d, struct dispatch_queues *out)
+{
+	const struct client *c;
+
+	*out = (struct dispatch_queues){0};
+	for (c = d->clients; c != NULL; c = c->next) {
+		out->unsent += conn_unsent(c->conn);
+		count_waiters(c, out);
+	}
 }
 
 const struct agent_counters *

@@ -361,7 +361,10 @@ dispatch_port(const struct dispatch *d, size_t index, struct dispatch_port *out)
 	p = d->ports[index];
 	out->name = p->is.name;
 	out->path = p->is.path;
+	out->control = p->control;
 	out->connections = p->connections;
+	out->max_connections = p->is.max_connections;
+	out->max_inflight = p->is.max_inflight;
 	out->inflight = p->inflight;
 	out->adopted = p->adopted;
 	out->accept_pauses =

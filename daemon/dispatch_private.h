@@ -175,8 +175,9 @@ void dispatch_ports_free(struct dispatch *d);
 void dispatch_port_release(struct port *p);
 
 /* caller.c */
-/* May another operation of this caller start? */
-bool caller_has_room(const struct caller *c);
+/* The counter of the cap that keeps another operation of this caller from
+ * starting; NULL: none does. */
+uint64_t *caller_full(struct caller *c);
 void caller_count(struct caller *c, int more); /* +1 or -1 in flight */
 /* It begins a check. */
 void caller_asks(const struct caller *c, int64_t now);
@@ -281,9 +282,11 @@ void dispatch_cancel_all(struct caller *c);
 
 /* dispatch_answer.c */
 /* Tells and counts what is in d->decision, after the mode of the rule, which
- * is NULL for an ad-hoc check. elapsed: since the check came. */
+ * is NULL for an ad-hoc check; the tenant is NULL, too, when none was named
+ * that there is. elapsed: since the check came. */
 void dispatch_answer(struct caller *c, uint64_t id,
-    const struct config_rule *rule, int64_t elapsed);
+    const struct config_rule *rule, const struct config_tenant *tenant,
+    int64_t elapsed);
 /*
  * Reading stops at CONN_OUT_HIGH unsent bytes, but answers to what was asked
  * before still come, and WELCOMEs: a client that never reads them is closed in

@@ -142,9 +142,11 @@ setup_new(struct loop *loop, struct random_pool *random, struct config *config,
 	s->tenants = calloc(config->tenant_count, sizeof(*s->tenants));
 	/* One more: no rules are no lack of memory. */
 	s->counters = calloc(config->rule_count + 1, sizeof(*s->counters));
+	s->tallies = calloc(
+	    config->rule_count + config->tenant_count + 1, sizeof(*s->tallies));
 	s->limiters = open_limiters(random, config, before);
 	if (s->shares == NULL || s->tenants == NULL || s->counters == NULL ||
-	    s->limiters == NULL) {
+	    s->tallies == NULL || s->limiters == NULL) {
 		setup_free(s);
 		return NULL;
 	}
@@ -177,6 +179,7 @@ setup_free(struct setup *s)
 	limiters_free(s->limiters);
 	rules_free(s->rules);
 	config_unref(s->config);
+	free(s->tallies);
 	free(s->counters);
 	free(s->tenants);
 	free(s->shares);
@@ -238,6 +241,29 @@ go_on_with_denied(struct setup *s, struct setup *before)
 	}
 }
 
+/* Those of a rule that has moved to another tenant are others. */
+static void
+go_on_with_tallies(struct setup *s, const struct setup *before)
+{
+	const struct config *c = s->config, *old = before->config;
+	const struct config_rule *rule;
+	const struct tally *t;
+
+	for (size_t i = 0; i < c->rule_count; i++) {
+		rule = rule_of(old, &c->rules[i]);
+		if (rule != NULL &&
+		    strcmp(old->tenants[rule->tenant].name,
+			c->tenants[c->rules[i].tenant].name) == 0)
+			s->tallies[i] = *setup_tally(before, rule, NULL);
+	}
+	for (size_t i = 0; i < c->tenant_count; i++) {
+		t = setup_tally(before, NULL, &c->tenants[i]);
+		if (t != NULL)
+			*setup_tally(s, NULL, &c->tenants[i]) = *t;
+	}
+	*setup_tally(s, NULL, NULL) = *setup_tally(before, NULL, NULL);
+}
+
 void
 setup_begin(struct setup *s, struct setup *before)
 {
@@ -254,6 +280,8 @@ setup_begin(struct setup *s, struct setup *before)
 		if (n != NULL)
 			s->counters[i] = *n;
 	}
+	if (before != NULL)
+		go_on_with_tallies(s, before);
 }
 
 static bool
@@ -344,4 +372,28 @@ setup_denied(const struct setup *s, const struct config_rule *rule)
 		return NULL;
 	rule = rule_of(s->config, rule);
 	return rule != NULL ? s->denied[rule - s->config->rules] : NULL;
+}
+
+static bool
+is_own_tenant(const struct config *c, const struct config_tenant *tenant)
+{
+	return tenant >= c->tenants && tenant < c->tenants + c->tenant_count;
+}
+
+struct tally *
+setup_tally(const struct setup *s, const struct config_rule *rule,
+    const struct config_tenant *tenant)
+{
+	const struct config *c = s->config;
+	struct tally *of_tenants = s->tallies + c->rule_count;
+
+	if (rule != NULL) {
+		rule = rule_of(c, rule);
+		return rule != NULL ? &s->tallies[rule - c->rules] : NULL;
+	}
+	if (tenant == NULL)
+		return &of_tenants[c->tenant_count];
+	if (!is_own_tenant(c, tenant))
+		tenant = config_tenant(c, tenant->name, strlen(tenant->name));
+	return tenant != NULL ? &of_tenants[tenant - c->tenants] : NULL;
 }

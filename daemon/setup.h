@@ -19,6 +19,7 @@
 #include "daemon/core/topk.h"
 #include "daemon/limiters.h"
 #include "daemon/rules.h"
+#include "daemon/tally.h"
 #include "daemon/tenant.h"
 
 #define SETUP_ERR_MAX 512
@@ -34,6 +35,8 @@ struct setup {
 	struct setup_share **shares;
 	struct tenant **tenants;        /* as config->tenants */
 	struct rule_counters *counters; /* as config->rules */
+	struct tally
+	    *tallies; /* of rules, of ad-hoc checks by tenant, and one */
 	struct topk **denied; /* likewise; NULL for a rule without a key, and
 			       * for all when none are to be kept */
 	struct setup *next;   /* of the owner's list */
@@ -82,5 +85,12 @@ struct rule_counters *setup_counters(
 /* Likewise, the keys that it denies most; NULL when none are kept. */
 struct topk *setup_denied(
     const struct setup *setup, const struct config_rule *rule);
+/*
+ * The tally of a rule, or, when that is NULL, of ad-hoc checks of the tenant;
+ * without a tenant, too, of checks that named nothing that there is. By name as
+ * above, NULL likewise.
+ */
+struct tally *setup_tally(const struct setup *setup,
+    const struct config_rule *rule, const struct config_tenant *tenant);
 
 #endif

@@ -36,34 +36,46 @@
 	X(suspicions, "Times that a server became suspected")
 
 /* X(field, help). Of the agent. */
-#define AGENT_COUNTERS(X)                                                     \
-	X(connections, "Connections accepted")                                \
-	X(connections_refused, "Connections refused by right or cap")         \
-	X(connections_unread, "Connections closed for unread answers")        \
-	X(frames_bad, "Connections closed for a malformed frame")             \
-	X(frames_slow, "Connections closed for an unfinished frame")          \
-	X(checks, "Checks asked for")                                         \
-	X(allowed, "Checks allowed")                                          \
-	X(denied, "Checks denied")                                            \
-	X(failed, "Checks failed")                                            \
-	X(cancelled, "Checks cancelled")                                      \
-	X(permitted, "Checks that permit, whatever the outcome")              \
-	X(source_server, "Checks whose permit a server decided")              \
-	X(source_empty, "Checks that asked for nothing")                      \
-	X(source_policy, "Checks whose permit the failure policy decided")    \
-	X(source_shadow, "Checks that only a rule's mode shadow permitted")   \
-	X(source_local, "Checks whose permit a local limiter decided")        \
-	X(failed_validation, "Checks failed: validation")                     \
-	X(failed_unknown_rule, "Checks failed: unknown rule")                 \
-	X(failed_unauthorised, "Checks failed: unauthorised")                 \
-	X(failed_discovery, "Checks failed: discovery")                       \
-	X(failed_transport, "Checks failed: transport")                       \
-	X(failed_timeout, "Checks failed: timeout")                           \
-	X(failed_overloaded, "Checks failed: overloaded")                     \
-	X(failed_interrupted, "Checks failed: interrupted")                   \
-	X(reports, "Latency reports taken")                                   \
-	X(reports_refused, "Latency reports refused")                         \
-	X(limiter_calls, "Acquires, begins and successes that were answered") \
+#define AGENT_COUNTERS(X)                                                      \
+	X(connections, "Connections accepted")                                 \
+	X(connections_refused, "Connections refused by right or cap")          \
+	X(connections_unread, "Connections closed for unread answers")         \
+	X(cap_connections, "Connections refused: max_connections")             \
+	X(cap_connections_uid, "Connections refused: max_connections_per_uid") \
+	X(cap_descriptors,                                                     \
+	    "Connections refused: too few descriptors are left")               \
+	X(cap_inflight, "Checks refused: max_inflight of the agent")           \
+	X(cap_inflight_uid, "Checks refused: max_inflight_per_uid")            \
+	X(cap_inflight_listener,                                               \
+	    "Checks refused: max_inflight of the listener")                    \
+	X(cap_inflight_share,                                                  \
+	    "Checks refused: the user's share of a listener")                  \
+	X(cap_documents, "Documents refused: too many are not read")           \
+	X(cap_waiting, "Requests refused: too many wait on the connection")    \
+	X(frames_bad, "Connections closed for a malformed frame")              \
+	X(frames_slow, "Connections closed for an unfinished frame")           \
+	X(checks, "Checks asked for")                                          \
+	X(allowed, "Checks allowed")                                           \
+	X(denied, "Checks denied")                                             \
+	X(failed, "Checks failed")                                             \
+	X(cancelled, "Checks cancelled")                                       \
+	X(permitted, "Checks that permit, whatever the outcome")               \
+	X(source_server, "Checks whose permit a server decided")               \
+	X(source_empty, "Checks that asked for nothing")                       \
+	X(source_policy, "Checks whose permit the failure policy decided")     \
+	X(source_shadow, "Checks that only a rule's mode shadow permitted")    \
+	X(source_local, "Checks whose permit a local limiter decided")         \
+	X(failed_validation, "Checks failed: validation")                      \
+	X(failed_unknown_rule, "Checks failed: unknown rule")                  \
+	X(failed_unauthorised, "Checks failed: unauthorised")                  \
+	X(failed_discovery, "Checks failed: discovery")                        \
+	X(failed_transport, "Checks failed: transport")                        \
+	X(failed_timeout, "Checks failed: timeout")                            \
+	X(failed_overloaded, "Checks failed: overloaded")                      \
+	X(failed_interrupted, "Checks failed: interrupted")                    \
+	X(reports, "Latency reports taken")                                    \
+	X(reports_refused, "Latency reports refused")                          \
+	X(limiter_calls, "Acquires, begins and successes that were answered")  \
 	X(limiter_calls_failed, "Of these, failed")
 
 /* X(field, help). Of one rule. */
