@@ -43,6 +43,7 @@ rlctl_SOURCES = \
 	client-shim/rlctl_explain.c \
 	client-shim/rlctl_key.c \
 	client-shim/rlctl_limiters.c \
+	client-shim/rlctl_metrics.c \
 	client-shim/rlctl_options.c client-shim/rlctl_options.h \
 	client-shim/rlctl_policy.c client-shim/rlctl_policy.h \
 	client-shim/rlctl_policy_print.c \

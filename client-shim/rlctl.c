@@ -45,6 +45,7 @@ static const char usage[] =
     "                         what a check of it would send\n"
     "  limiters [--timeout MS]\n"
     "                         those of this host, and what came of them\n"
+    "  metrics [--timeout MS] what is counted, as Prometheus reads it\n"
     "  ping [--timeout MS]    is an agent there, and how fast it answers\n"
     "  wait [--timeout MS]    until a decision is possible\n"
     "  reload [--timeout MS]  the agent loads its configuration again\n"
@@ -94,6 +95,7 @@ static const struct {
     {"acquire", rlctl_acquire},
     {"errctl", rlctl_errctl},
     {"limiters", rlctl_limiters},
+    {"metrics", rlctl_metrics},
     {"set-rate", rlctl_set_rate},
     {"bench", rlctl_bench},
     {"key", rlctl_key},

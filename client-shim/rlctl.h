@@ -43,6 +43,7 @@ rlctl_command rlctl_quit;
 rlctl_command rlctl_acquire;
 rlctl_command rlctl_errctl;
 rlctl_command rlctl_limiters;
+rlctl_command rlctl_metrics;
 rlctl_command rlctl_set_rate;
 rlctl_command rlctl_bench;
 rlctl_command rlctl_key;

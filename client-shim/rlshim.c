@@ -81,6 +81,7 @@ enum wire_type {
 	W_RULES = 0x0044,
 	W_EXPLAIN = 0x0045,
 	W_LIMITERS = 0x0046,
+	W_METRICS = 0x0047,
 	W_TOP = 0x0048,
 	W_ACQUIRE = 0x0050,
 	W_TRY_ACQUIRE = 0x0051,
@@ -123,7 +124,7 @@ enum wire_error {
 #define DEFAULT_CEILING_MS 600000u /* of what an agent calls its default */
 #define QUERY_MS           5000u   /* at least, to answer a query */
 #define CONTROL_MS         60000u
-#define DOCUMENT_MAX       (8u << 20)
+#define DOCUMENT_MAX       (64u << 20)
 #define POOL_IDS           16
 #define INFLIGHT_DEFAULT   1024u
 #define INFLIGHT_MAX       65536u
@@ -2993,7 +2994,7 @@ rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
 {
 	static const struct request rows[] = {{"status", W_STATUS},
 	    {"servers", W_SERVERS}, {"policy", W_POLICY}, {"rules", W_RULES},
-	    {"limiters", W_LIMITERS}, {"top", W_TOP}};
+	    {"limiters", W_LIMITERS}, {"metrics", W_METRICS}, {"top", W_TOP}};
 	enum wire_type type;
 
 	client_enter(client);
@@ -3002,7 +3003,8 @@ rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
 	if (!holds(client, json != NULL, "json: NULL") ||
 	    !holds(client,
 		request_type(what, rows, sizeof(rows) / sizeof(rows[0]), &type),
-		"what: status, servers, policy, rules, limiters or top"))
+		"what: status, servers, policy, rules, limiters, metrics or "
+		"top"))
 		return RL_EINVAL;
 	return call_document(
 	    client, timeout_ms, enc_plain(client->frame, type, 0, 0), json);

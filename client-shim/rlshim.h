@@ -363,10 +363,10 @@ int rl_ping(
 /* Waits until the agent can decide. */
 int rl_wait(struct rl_client *client, uint32_t timeout_ms);
 /*
- * what: "status", "servers", "policy", "rules" or "limiters", and "top" on the
- * agent's control socket. *json is malloc()ed, NUL-terminated, yours.
- * timeout_ms 0: the usual one to reach the agent, and then at least 5 seconds
- * for the document.
+ * what: "status", "servers", "policy", "rules" or "limiters"; "metrics", which
+ * is not JSON but the text that Prometheus reads; and "top" on the agent's
+ * control socket. *json is malloc()ed, NUL-terminated, yours. timeout_ms 0: the
+ * usual one to reach the agent, and then at least 5 seconds for the document.
  */
 int rl_query(struct rl_client *client, const char *what, uint32_t timeout_ms,
     char **json);

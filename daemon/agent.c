@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "daemon/log.h"
+#include "daemon/metrics.h"
 #include "daemon/status.h"
 #include "daemon/status_limiters.h"
 #include "daemon/status_rules.h"
@@ -67,7 +68,8 @@ agent_log_warnings(const struct config *config)
 static void
 say_ready(struct agent *a)
 {
-	if (!errorrate_try(&a->ready_lines, loop_now(), &a->ready_unsaid)) {
+	if (!log_may(LOG_LEVEL_INFO, &a->ready_lines, loop_now(),
+		&a->ready_unsaid)) {
 		loop_timer_set(a->ready_timer, a->ready_lines.free_at);
 		return;
 	}
@@ -109,14 +111,29 @@ ready_changed(void *arg)
 }
 
 typedef char *document_fn(
-    const struct setup *setup, const struct config_listener *by, int64_t now);
+    const struct agent *a, const struct config_listener *by, int64_t now);
 
 static char *
-make_rules(
-    const struct setup *setup, const struct config_listener *by, int64_t now)
+make_rules(const struct agent *a, const struct config_listener *by, int64_t now)
 {
 	(void)now;
-	return status_rules(setup, by);
+	return status_rules(a->setup, by);
+}
+
+static char *
+make_limiters(
+    const struct agent *a, const struct config_listener *by, int64_t now)
+{
+	return status_limiters(a->setup, by, now);
+}
+
+static char *
+make_metrics(
+    const struct agent *a, const struct config_listener *by, int64_t now)
+{
+	(void)by;
+	(void)now;
+	return metrics_text(a);
 }
 
 static char *
@@ -144,7 +161,7 @@ kept_document(struct agent *a, struct agent_kept *k, document_fn *make,
 	if (k->text == NULL || k->generation != a->setup->generation ||
 	    k->by != by || began >= k->until) {
 		free(k->text);
-		k->text = make(a->setup, by, began);
+		k->text = make(a, by, began);
 		k->generation = a->setup->generation;
 		k->by = by;
 		k->until = loop_now();
@@ -165,7 +182,9 @@ document(void *arg, uint16_t type, const struct config_listener *by)
 	case IPC_RULES:
 		return kept_document(a, &a->rules, make_rules, by);
 	case IPC_LIMITERS:
-		return kept_document(a, &a->limiters, status_limiters, by);
+		return kept_document(a, &a->limiters, make_limiters, by);
+	case IPC_METRICS:
+		return kept_document(a, &a->metrics, make_metrics, NULL);
 	case IPC_TOP:
 		return status_top(a->setup, loop_now());
 	case IPC_SERVERS:
@@ -408,6 +427,7 @@ agent_new(struct config *config, char err[AGENT_ERR_MAX])
 	errorrate_init(
 	    &a->ready_lines, READY_BURST, READY_MIN_US, READY_MAX_US);
 	a->started = loop_now();
+	a->started_wall_ms = loop_wall_ms();
 	a->loading.at = a->started;
 	if (open_all(a, config, err) != 0) {
 		agent_free(a);
@@ -430,6 +450,7 @@ agent_free(struct agent *a)
 		setup_free(s);
 	}
 	setup_free(a->setup);
+	free(a->metrics.text);
 	free(a->limiters.text);
 	free(a->rules.text);
 	agent_notify_close(a);

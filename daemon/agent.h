@@ -53,10 +53,12 @@ struct agent {
 	struct agent_notify notify;
 	struct agent_kept rules;
 	struct agent_kept limiters;
+	struct agent_kept metrics;
 	loop_fn *on_reload; /* a RELOAD came; NULL: nobody takes it */
 	loop_fn *on_ready;  /* a tenant became ready, or stopped to be */
 	void *reload_arg;
 	int64_t started; /* loop_now() time */
+	uint64_t started_wall_ms;
 	int64_t drain_until;
 	uint32_t longest_horizon_ms; /* of all setups so far */
 	bool draining;

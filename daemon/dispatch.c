@@ -42,7 +42,7 @@ dispatch_bad_frame(
 	struct dispatch *d = c->is.dispatch;
 
 	d->counters.frames_bad++;
-	if (errorrate_try(&d->lines, loop_now(), &d->unsaid)) {
+	if (log_may(LOG_LEVEL_DEBUG, &d->lines, loop_now(), &d->unsaid)) {
 		log_debug("frame",
 		    "listener=%s client=\"%s\" unsaid=%" PRIu64 " error=\"%s\"",
 		    c->is.port->is.name, c->name, d->unsaid, text);
@@ -151,26 +151,26 @@ handle_ping(struct client *c, const struct ipc_head *head, struct reader *r)
 	dispatch_commit(c, ipc_enc_pong(w, head->id, &m));
 }
 
-/* Takes json, which may be NULL: no memory. */
+/* Takes the text, which may be NULL: no memory. */
 static void
-send_document(struct client *c, uint64_t id, char *json)
+send_document(struct client *c, uint64_t id, char *text)
 {
 	struct writer *w;
 	size_t len, at, n;
 
-	if (json == NULL) {
+	if (text == NULL) {
 		dispatch_send_done(
 		    c, id, IPC_REASON_OVERLOADED, "out of memory");
 		return;
 	}
-	len = strlen(json);
+	len = strlen(text);
 	for (at = 0; at < len; at += n) {
 		n = len - at < DOCUMENT_CHUNK ? len - at : DOCUMENT_CHUNK;
 		w = conn_begin(c->conn);
 		dispatch_commit(
-		    c, ipc_enc_document(w, id, json + at, n, at + n < len));
+		    c, ipc_enc_document(w, id, text + at, n, at + n < len));
 	}
-	free(json);
+	free(text);
 }
 
 /* Documents are long, and cheap to ask for: what one uid leaves unread of them
@@ -197,13 +197,15 @@ handle_document(struct client *c, const struct ipc_head *head, struct reader *r)
 	if (ipc_dec_empty(r) != 0)
 		dispatch_bad_frame(
 		    c, head->id, IPC_ERR_MALFORMED, "query: malformed");
-	else if (leaves_unread(c))
+	else if (leaves_unread(c)) {
+		c->is.dispatch->counters.cap_documents++;
 		dispatch_send_done(c, head->id, IPC_REASON_OVERLOADED,
 		    "too many documents of this uid are not read");
-	else
+	} else {
 		send_document(c, head->id,
 		    env->document(
 			env->arg, head->type, c->is.port->is.listener));
+	}
 }
 
 /* Keys can be personal. */
@@ -290,6 +292,7 @@ static const struct {
     {IPC_RULES, handle_document},
     {IPC_EXPLAIN, handle_explain},
     {IPC_LIMITERS, handle_document},
+    {IPC_METRICS, handle_document},
     {IPC_TOP, handle_top},
     {IPC_ACQUIRE, dispatch_acquire},
     {IPC_TRY_ACQUIRE, dispatch_try_acquire},

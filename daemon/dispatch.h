@@ -28,8 +28,8 @@ struct dispatch_env {
 	/* Sockets that were passed to this process. */
 	struct activation *activation;
 	/* What STATUS, SERVERS, POLICY, RULES, LIMITERS, TOP ask for:
-	 * malloc()ed JSON, or NULL. by: the listener, NULL for the control
-	 * socket, on which alone TOP may come. */
+	 * malloc()ed JSON, or NULL; METRICS: text. by: the listener, NULL for
+	 * the control socket, on which alone TOP may come. */
 	char *(*document)(
 	    void *arg, uint16_t type, const struct config_listener *by);
 	/* The same for EXPLAIN. */
@@ -84,13 +84,24 @@ bool dispatch_idle(const struct dispatch *d);
 struct dispatch_port {
 	const char *name; /* "control" for the control socket */
 	const char *path;
+	bool control;
 	uint32_t connections;
+	uint32_t max_connections;
 	uint32_t inflight;
+	uint32_t max_inflight; /* 0: it takes no checks */
 	uint64_t accept_pauses;
 	bool adopted; /* the socket was passed to this process */
 };
 bool dispatch_port(
     const struct dispatch *d, size_t index, struct dispatch_port *out);
+/* What waits, of all connections. */
+struct dispatch_queues {
+	uint64_t unsent; /* bytes of answers that the kernel has not taken */
+	uint64_t waits;  /* requests of these types that are not answered */
+	uint64_t reloads;
+	uint64_t drains;
+};
+void dispatch_queues(const struct dispatch *d, struct dispatch_queues *out);
 const struct agent_counters *dispatch_counters(const struct dispatch *d);
 
 #endif

@@ -11,7 +11,9 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/estimate.c daemon/core/estimate.h \
 	daemon/core/heap.c daemon/core/heap.h \
 	daemon/core/histogram.c daemon/core/histogram.h \
+	daemon/core/latency.c daemon/core/latency.h \
 	daemon/core/members.c daemon/core/members.h \
+	daemon/core/metrics.c daemon/core/metrics.h \
 	daemon/core/pace.c daemon/core/pace.h \
 	daemon/core/peer.c daemon/core/peer.h \
 	daemon/core/policy.c daemon/core/policy.h \
@@ -104,6 +106,14 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/log.c daemon/log.h \
 	daemon/log_format.c daemon/log_format.h \
 	daemon/message.c daemon/message.h \
+	daemon/metrics.c daemon/metrics.h \
+	daemon/metrics_limiters.c \
+	daemon/metrics_private.h \
+	daemon/metrics_process.c \
+	daemon/metrics_rules.c \
+	daemon/metrics_sources.c daemon/metrics_sources.h \
+	daemon/metrics_tenants.c \
+	daemon/metrics_write.c daemon/metrics_write.h \
 	daemon/reload.c daemon/reload.h \
 	daemon/rules.c daemon/rules.h \
 	daemon/rules_adhoc.c \
@@ -119,6 +129,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/status_rules.c daemon/status_rules.h \
 	daemon/status_servers.c \
 	daemon/status_top.c daemon/status_top.h \
+	daemon/tally.c daemon/tally.h \
 	daemon/template.c daemon/template.h \
 	daemon/tenant.c daemon/tenant.h \
 	daemon/tenant_address.c \

@@ -26,6 +26,7 @@ static const struct message {
     {IPC_RULES, "rules"},
     {IPC_EXPLAIN, "explain"},
     {IPC_LIMITERS, "limiters"},
+    {IPC_METRICS, "metrics"},
     {IPC_TOP, "top"},
     {IPC_ACQUIRE, "acquire"},
     {IPC_TRY_ACQUIRE, "try-acquire"},

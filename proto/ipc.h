@@ -53,6 +53,7 @@ enum ipc_type {
 	IPC_RULES = 0x0044,
 	IPC_EXPLAIN = 0x0045,
 	IPC_LIMITERS = 0x0046,
+	IPC_METRICS = 0x0047,
 	IPC_TOP = 0x0048, /* control socket only */
 	IPC_ACQUIRE = 0x0050,
 	IPC_TRY_ACQUIRE = 0x0051,
@@ -66,7 +67,8 @@ enum ipc_type {
 	IPC_DECISION = 0x8010,
 	IPC_REPORTED = 0x8020,
 	IPC_PONG = 0x8030,
-	IPC_DOCUMENT = 0x8041, /* JSON text; IPC_FLAG_MORE: more frames */
+	IPC_DOCUMENT =
+	    0x8041, /* text, mostly JSON; IPC_FLAG_MORE: more frames */
 	IPC_GO_AWAY = 0x8050,
 	IPC_DELAY = 0x8051,
 	IPC_DONE = 0x8060,

@@ -4,6 +4,7 @@
  */
 #include "proto/provider.h"
 
+#include <openssl/crypto.h>
 #include <openssl/provider.h>
 #include <stdbool.h>
 #include <string.h>
@@ -46,4 +47,10 @@ provider_functions(const OSSL_PROVIDER *provider, int operation,
 	}
 	/* Only now: it tells the provider that all was copied. */
 	OSSL_PROVIDER_unquery_operation(provider, operation, all);
+}
+
+const char *
+provider_library(void)
+{
+	return OpenSSL_version(OPENSSL_VERSION_STRING);
 }

@@ -25,4 +25,7 @@ typedef void provider_take_fn(void *arg, const struct ossl_dispatch_st *f);
 void provider_functions(const struct ossl_provider_st *provider, int operation,
     const char *name, provider_take_fn *take, void *arg);
 
+/* The version of the crypto library, as "3.0.0"; static. */
+const char *provider_library(void);
+
 #endif

@@ -78,6 +78,7 @@ unit_tests = \
 	tests/unit/check_id \
 	tests/unit/check_ipc \
 	tests/unit/check_ipc_enc \
+	tests/unit/check_latency \
 	tests/unit/check_limiters \
 	tests/unit/check_limiters_reload \
 	tests/unit/check_listener \
@@ -95,6 +96,7 @@ unit_tests = \
 	tests/unit/check_loop \
 	tests/unit/check_members \
 	tests/unit/check_message \
+	tests/unit/check_metrics \
 	tests/unit/check_nonce \
 	tests/unit/check_notify \
 	tests/unit/check_outq \
@@ -154,6 +156,7 @@ unit_tests = \
 	tests/unit/check_status_top \
 	tests/unit/check_suspect \
 	tests/unit/check_table \
+	tests/unit/check_tally \
 	tests/unit/check_template \
 	tests/unit/check_tenant \
 	tests/unit/check_tenant_inherit \

@@ -156,6 +156,12 @@ loop_behind(struct loop *loop)
 	return behind;
 }
 
+const char *
+loop_library(void)
+{
+	return event_get_version();
+}
+
 int64_t
 loop_now(void)
 {

@@ -46,6 +46,9 @@ struct event_base *loop_base(struct loop *loop);
 void loop_note_behind(struct loop *loop);
 bool loop_behind(struct loop *loop);
 
+/* The version of libevent; static. */
+const char *loop_library(void);
+
 /* CLOCK_MONOTONIC in microseconds; every wait and deadline. */
 int64_t loop_now(void);
 /* CLOCK_REALTIME in milliseconds; only for time stamps. */

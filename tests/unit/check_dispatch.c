@@ -164,7 +164,7 @@ END_TEST
 
 START_TEST(types)
 {
-	static const uint16_t bad[] = {0, 2, 0x13, 0x23, 0x47, 0x54, 0x64,
+	static const uint16_t bad[] = {0, 2, 0x13, 0x23, 0x49, 0x54, 0x64,
 	    0x7FFF, IPC_WELCOME, IPC_DECISION, IPC_DONE, IPC_ERROR,
 	    IPC_GO_AWAY};
 
@@ -186,8 +186,8 @@ START_TEST(payloads)
 	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_REPORT_RULE, IPC_EXPLAIN,
 	    IPC_WAIT, IPC_ACQUIRE, IPC_TRY_ACQUIRE, IPC_ERROR_BEGIN,
 	    IPC_ERROR_SUCCESS, IPC_SET_RATE, IPC_STATUS, IPC_SERVERS,
-	    IPC_POLICY, IPC_RULES, IPC_LIMITERS, IPC_TOP, IPC_QUIT, IPC_RELOAD,
-	    IPC_DRAIN, IPC_PING};
+	    IPC_POLICY, IPC_RULES, IPC_LIMITERS, IPC_METRICS, IPC_TOP, IPC_QUIT,
+	    IPC_RELOAD, IPC_DRAIN, IPC_PING};
 
 	with_another();
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(*all); i++) {
@@ -206,7 +206,7 @@ START_TEST(payloads)
 		peer_close(&a);
 		join(&a, main_path);
 	}
-	ck_assert_uint_eq(counters()->frames_bad, 35);
+	ck_assert_uint_eq(counters()->frames_bad, 36);
 	ck_assert_uint_eq(counters()->checks, 1);
 	another_is_undisturbed();
 }
@@ -639,9 +639,9 @@ START_TEST(any_bytes)
 {
 	static const uint16_t kinds[] = {IPC_CHECK, IPC_CHECK_ADHOC, IPC_CANCEL,
 	    IPC_REPORT, IPC_REPORT_ADHOC, IPC_PING, IPC_WAIT, IPC_STATUS,
-	    IPC_SERVERS, IPC_POLICY, IPC_LIMITERS, IPC_ACQUIRE, IPC_TRY_ACQUIRE,
-	    IPC_ERROR_BEGIN, IPC_ERROR_SUCCESS, IPC_SET_RATE, IPC_QUIT,
-	    IPC_TOP};
+	    IPC_SERVERS, IPC_POLICY, IPC_LIMITERS, IPC_METRICS, IPC_ACQUIRE,
+	    IPC_TRY_ACQUIRE, IPC_ERROR_BEGIN, IPC_ERROR_SUCCESS, IPC_SET_RATE,
+	    IPC_QUIT, IPC_TOP};
 	uint64_t seed = harness_seed();
 	struct peer_base base;
 	uint8_t bytes[300];

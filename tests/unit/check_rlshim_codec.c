@@ -226,8 +226,8 @@ bare_type(const char *type)
 		enum wire_type type;
 	} rows[] = {{"cancel", W_CANCEL}, {"status", W_STATUS},
 	    {"servers", W_SERVERS}, {"policy", W_POLICY}, {"rules", W_RULES},
-	    {"limiters", W_LIMITERS}, {"top", W_TOP}, {"reload", W_RELOAD},
-	    {"drain", W_DRAIN}, {"quit", W_QUIT}};
+	    {"limiters", W_LIMITERS}, {"metrics", W_METRICS}, {"top", W_TOP},
+	    {"reload", W_RELOAD}, {"drain", W_DRAIN}, {"quit", W_QUIT}};
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

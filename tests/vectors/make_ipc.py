@@ -18,7 +18,7 @@ TYPES = {
     "cancel": 0x0012, "report": 0x0020, "report-adhoc": 0x0021,
     "report-rule": 0x0022, "ping": 0x0030, "wait": 0x0040, "status": 0x0041,
     "servers": 0x0042, "policy": 0x0043, "rules": 0x0044, "explain": 0x0045,
-    "limiters": 0x0046, "top": 0x0048,
+    "limiters": 0x0046, "metrics": 0x0047, "top": 0x0048,
     "acquire": 0x0050, "try-acquire": 0x0051, "error-begin": 0x0052,
     "error-success": 0x0053, "quit": 0x0060, "reload": 0x0061,
     "drain": 0x0062, "set-rate": 0x0063,
@@ -204,9 +204,10 @@ BUILD = {
     "cancel": empty, "report": report, "report-adhoc": report_adhoc,
     "report-rule": report_rule, "ping": ping, "wait": wait, "status": empty,
     "servers": empty, "policy": empty, "rules": empty, "explain": explain,
-    "limiters": empty, "top": empty, "acquire": acquire,
+    "limiters": empty, "metrics": empty, "top": empty, "acquire": acquire,
     "try-acquire": try_acquire, "error-begin": error_control,
-    "error-success": error_control, "quit": empty, "reload": empty, "drain": empty, "set-rate": set_rate,
+    "error-success": error_control, "quit": empty, "reload": empty,
+    "drain": empty, "set-rate": set_rate,
     "welcome": welcome, "decision": decision, "reported": reported,
     "pong": ping, "document": document, "go-away": go_away, "delay": delay,
     "done": done, "error": error,
@@ -372,6 +373,7 @@ def valid_client():
          options=U32 - 2, tokens=U32)
     good("limiters", "limiters", 45)
     good("top", "top", 54)
+    good("metrics", "metrics", 64)
     valid_limiting()
     good("quit", "quit", 25)
     good("reload", "reload", 43)
@@ -498,6 +500,8 @@ def valid_agent():
     good("go-away-all", "go-away", 0, last_id=U64, text="t" * 512)
     good("document-limiters", "document", 45, json='{"limiters":[]}')
     good("document-top", "document", 54, json='{"rules":[]}')
+    good("document-metrics", "document", 64,
+         json="# TYPE rl_agent_ready gauge\nrl_agent_ready 1\n")
     good("delay", "delay", 46, reason=0, wait_us=99999)
     good("delay-none", "delay", 47, reason=0, text="d\u00e9lai")
     good("delay-a-year", "delay", 48, reason=0, wait_us=YEAR_US)
@@ -596,7 +600,7 @@ def malformed_client():
               check_adhoc(guards=[dict(gone, name="t" * 256)])))
 
     for kind in ("cancel", "status", "servers", "policy", "rules",
-                 "limiters", "top", "quit", "reload", "drain"):
+                 "limiters", "metrics", "top", "quit", "reload", "drain"):
         bad(kind + "-with-payload", sender, "malformed",
             frame(kind, 1, b"\0"))
     bad("report-cut", sender, "short", frame("report", 1, u32(1)))
