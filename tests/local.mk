@@ -193,6 +193,7 @@ replay_tests = \
 	tests/replay/scripts-broken
 
 lint_tests = \
+	tests/lint/deploy.py \
 	tests/lint/format \
 	tests/lint/layers \
 	tests/lint/manlint \
@@ -226,6 +227,7 @@ system_tests = \
 	tests/system/test_bench.py \
 	tests/system/test_containers.py \
 	tests/system/test_decisions.py \
+	tests/system/test_deploy.py \
 	tests/system/test_diagnosis.py \
 	tests/system/test_documents.py \
 	tests/system/test_faults.py \
