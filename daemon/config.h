@@ -167,6 +167,7 @@ struct config {
 	struct config_limits limits;
 	enum config_level level;
 	uint32_t top_denied_keys; /* kept of each rule; 0: none */
+	int64_t decisions;        /* share that is logged; sample_share() */
 	size_t warning_count;     /* one line each, for the log and -t */
 	char **warnings;
 };

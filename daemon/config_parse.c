@@ -6,6 +6,7 @@
  */
 #include "daemon/config_parse.h"
 
+#include "daemon/core/sample.h"
 #include "proto/err.h"
 
 struct root {
@@ -119,19 +120,36 @@ parse_limits(struct walk *w, json_t *json, void *where)
 	return walk_object(w, json, limits_keys, &w->config->limits);
 }
 
+struct log_section {
+	enum config_level level;
+	double decisions;
+};
+
 static const struct walk_key log_keys[] = {
     {.name = "level",
 	.kind = WALK_WORD,
-	.offset = offsetof(struct config, level),
+	.offset = offsetof(struct log_section, level),
 	.words = level_words},
+    {.name = "decisions",
+	.kind = WALK_REAL,
+	.offset = offsetof(struct log_section, decisions),
+	.low = 0,
+	.high = 1},
     {.name = NULL},
 };
 
 static int
 parse_log(struct walk *w, json_t *json, void *where)
 {
+	struct log_section s = {.level = w->config->level, .decisions = 0};
+	int rc = walk_object(w, json, log_keys, &s);
+
 	(void)where;
-	return walk_object(w, json, log_keys, w->config);
+	if (rc != 0)
+		return rc;
+	w->config->level = s.level;
+	w->config->decisions = sample_share(s.decisions);
+	return 0;
 }
 
 static const struct walk_key metrics_keys[] = {

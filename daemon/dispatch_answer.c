@@ -307,6 +307,8 @@ dispatch_done(void *arg, const struct tenant_result *res)
 	if (d->decision.outcome == IPC_DENIED)
 		remember_denied(r, res->now);
 	dispatch_answer(c, r->id, r->rule, r->tenant, elapsed);
+	if (dispatch_logs(d))
+		dispatch_log_done(r);
 	pace_window_note(
 	    &c->all->window, res->pace, r->arrived, c->all->inflight, res->now);
 	dispatch_request_free(r);

@@ -22,6 +22,16 @@ caller_of(const struct asking *a)
 	    a->by, has_key ? a->kept.bytes : NULL, a->kept.len);
 }
 
+/* At once, with what is in d->decision. */
+static void
+answer(const struct asking *a)
+{
+	dispatch_answer(
+	    a->by, a->id, a->rule, a->tenant, loop_now() - a->arrived);
+	if (dispatch_logs(a->by->dispatch))
+		dispatch_log_asked(a);
+}
+
 static void
 fail(const struct asking *a, enum ipc_reason reason, const char *text)
 {
@@ -41,8 +51,7 @@ fail(const struct asking *a, enum ipc_reason reason, const char *text)
 		f.policy = a->tenant->on_failure;
 	}
 	dispatch_fail(d, &f, reason, text);
-	dispatch_answer(
-	    a->by, a->id, a->rule, a->tenant, loop_now() - a->arrived);
+	answer(a);
 }
 
 static bool
@@ -106,8 +115,7 @@ start(struct asking *a)
 	}
 	if (d->asked.rate.guard_count + d->asked.rate.resource_count == 0) {
 		decision_empty(&d->decision);
-		dispatch_answer(
-		    a->by, a->id, a->rule, a->tenant, loop_now() - a->arrived);
+		answer(a);
 		return;
 	}
 	if (r != NULL && dispatch_adopt(a, r)) {
@@ -227,6 +235,7 @@ dispatch_check_rule(
 	int err;
 
 	begin(&a, c, id, &m->base, arrived);
+	a.name = m->rule;
 	a.kept = m->key;
 	a.rule = dispatch_rule(c, m->rule, &reason, text);
 	if (a.rule == NULL) {

@@ -223,6 +223,7 @@ dispatch_new(const struct dispatch_env *env, char err[DISPATCH_ERR_MAX])
 		return NULL;
 	d->env = *env;
 	errorrate_init(&d->lines, LINES_BURST, LINES_MIN_US, LINES_MAX_US);
+	dispatch_log_init(d);
 	errorrate_init(&d->rate_lines, LINES_BURST, LINES_MIN_US, LINES_MAX_US);
 	if (open_tables(d) != 0 || dispatch_ports_open(d, err) != 0) {
 		dispatch_free(d);

@@ -3,8 +3,9 @@
  * messages), dispatch_check.c (checks), dispatch_request.c (the table of those
  * in flight), dispatch_answer.c (their decisions), dispatch_report.c
  * (reports), dispatch_limit.c (limiters of the host), dispatch_life.c (opening,
- * waiting, ending), dispatch_port.c (listening sockets), caller.c (whoever may
- * ask, and the caps) and client.c (connections). Nobody else includes this.
+ * waiting, ending), dispatch_log.c (the log of decisions), dispatch_port.c
+ * (listening sockets), caller.c (whoever may ask, and the caps) and client.c
+ * (connections). Nobody else includes this.
  */
 #ifndef DAEMON_DISPATCH_PRIVATE_H
 #define DAEMON_DISPATCH_PRIVATE_H
@@ -12,6 +13,7 @@
 #include "daemon/caller.h"
 #include "daemon/core/errorrate.h"
 #include "daemon/core/pace.h"
+#include "daemon/core/sample.h"
 #include "daemon/core/slab.h"
 #include "daemon/core/table.h"
 #include "daemon/decision.h"
@@ -106,6 +108,7 @@ struct asking {
 	const struct ipc_check_base *base;
 	const struct config_rule *rule;     /* NULL: ad-hoc */
 	const struct config_tenant *tenant; /* NULL while not known */
+	struct ipc_str name; /* of the rule that was asked for; "": ad-hoc */
 	struct ipc_str kept;
 	int64_t arrived;
 	int64_t start; /* earlier than that when it was sent before */
@@ -157,6 +160,11 @@ struct dispatch {
 	uint64_t unsaid;
 	struct errorrate rate_lines; /* operators decide how often that is */
 	uint64_t rates_unsaid;
+	struct {
+		struct sample others; /* ad-hoc, unknown rules */
+		struct sample_budget budget;
+		uint64_t unsaid;
+	} decision_log;
 	/* Scratch, too large for the stack of a callback. */
 	struct ipc_check_adhoc adhoc; /* being started */
 	struct rules_request asked;
@@ -249,6 +257,19 @@ void dispatch_wait(
     struct client *c, const struct ipc_head *head, struct reader *r);
 void dispatch_wait_forget(struct client *c);
 bool dispatch_waiting(const struct client *c, uint64_t id);
+
+/* dispatch_log.c */
+void dispatch_log_init(struct dispatch *d);
+/* What is in d->decision was answered: without a request, and of one. Only
+ * where dispatch_logs(). */
+void dispatch_log_asked(const struct asking *a);
+void dispatch_log_done(const struct request *r);
+
+static inline bool
+dispatch_logs(const struct dispatch *d)
+{
+	return d->env.setup->config->decisions != 0;
+}
 
 /* dispatch_check.c */
 /* payload: the bytes that m was decoded from. */

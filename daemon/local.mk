@@ -20,6 +20,7 @@ daemon_core_libcore_a_SOURCES = \
 	daemon/core/policy_op.c \
 	daemon/core/ratelimiter.c daemon/core/ratelimiter.h \
 	daemon/core/registry.c daemon/core/registry.h \
+	daemon/core/sample.c daemon/core/sample.h \
 	daemon/core/schedule.c daemon/core/schedule.h \
 	daemon/core/siphash.c daemon/core/siphash.h \
 	daemon/core/slab.c daemon/core/slab.h \
@@ -95,6 +96,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/dispatch_check.c \
 	daemon/dispatch_life.c \
 	daemon/dispatch_limit.c \
+	daemon/dispatch_log.c \
 	daemon/dispatch_port.c \
 	daemon/dispatch_private.h \
 	daemon/dispatch_report.c \

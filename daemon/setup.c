@@ -144,9 +144,10 @@ setup_new(struct loop *loop, struct random_pool *random, struct config *config,
 	s->counters = calloc(config->rule_count + 1, sizeof(*s->counters));
 	s->tallies = calloc(
 	    config->rule_count + config->tenant_count + 1, sizeof(*s->tallies));
+	s->samples = calloc(config->rule_count + 1, sizeof(*s->samples));
 	s->limiters = open_limiters(random, config, before);
 	if (s->shares == NULL || s->tenants == NULL || s->counters == NULL ||
-	    s->tallies == NULL || s->limiters == NULL) {
+	    s->tallies == NULL || s->samples == NULL || s->limiters == NULL) {
 		setup_free(s);
 		return NULL;
 	}
@@ -180,6 +181,7 @@ setup_free(struct setup *s)
 	rules_free(s->rules);
 	config_unref(s->config);
 	free(s->tallies);
+	free(s->samples);
 	free(s->counters);
 	free(s->tenants);
 	free(s->shares);
@@ -372,6 +374,13 @@ setup_denied(const struct setup *s, const struct config_rule *rule)
 		return NULL;
 	rule = rule_of(s->config, rule);
 	return rule != NULL ? s->denied[rule - s->config->rules] : NULL;
+}
+
+struct sample *
+setup_sample(const struct setup *s, const struct config_rule *rule)
+{
+	rule = rule_of(s->config, rule);
+	return rule != NULL ? &s->samples[rule - s->config->rules] : NULL;
 }
 
 static bool

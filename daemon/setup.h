@@ -16,6 +16,7 @@
 
 #include "daemon/config.h"
 #include "daemon/core/counters.h"
+#include "daemon/core/sample.h"
 #include "daemon/core/topk.h"
 #include "daemon/limiters.h"
 #include "daemon/rules.h"
@@ -37,9 +38,10 @@ struct setup {
 	struct rule_counters *counters; /* as config->rules */
 	struct tally
 	    *tallies; /* of rules, of ad-hoc checks by tenant, and one */
-	struct topk **denied; /* likewise; NULL for a rule without a key, and
-			       * for all when none are to be kept */
-	struct setup *next;   /* of the owner's list */
+	struct sample *samples; /* as config->rules, for the log */
+	struct topk **denied;   /* likewise; NULL for a rule without a key, and
+				 * for all when none are to be kept */
+	struct setup *next;     /* of the owner's list */
 };
 
 /*
@@ -81,6 +83,9 @@ struct tenant *setup_tenant(
 /* The counts of a rule, of this setup's configuration or of another one, by
  * name; NULL when this one has none of that name. */
 struct rule_counters *setup_counters(
+    const struct setup *setup, const struct config_rule *rule);
+/* Likewise, which of its decisions are logged. */
+struct sample *setup_sample(
     const struct setup *setup, const struct config_rule *rule);
 /* Likewise, the keys that it denies most; NULL when none are kept. */
 struct topk *setup_denied(

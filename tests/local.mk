@@ -63,6 +63,7 @@ unit_tests = \
 	tests/unit/check_dispatch_life \
 	tests/unit/check_dispatch_limit \
 	tests/unit/check_dispatch_local \
+	tests/unit/check_dispatch_log \
 	tests/unit/check_dispatch_rule \
 	tests/unit/check_dns \
 	tests/unit/check_dnsexchange \
@@ -146,6 +147,7 @@ unit_tests = \
 	tests/unit/check_sandbox_server_fault \
 	tests/unit/check_sandbox_state \
 	tests/unit/check_sandbox_tracker \
+	tests/unit/check_sample \
 	tests/unit/check_schedule \
 	tests/unit/check_siphash \
 	tests/unit/check_slab \

@@ -76,7 +76,8 @@
 	X(reports, "Latency reports taken")                                    \
 	X(reports_refused, "Latency reports refused")                          \
 	X(limiter_calls, "Acquires, begins and successes that were answered")  \
-	X(limiter_calls_failed, "Of these, failed")
+	X(limiter_calls_failed, "Of these, failed")                            \
+	X(decisions_unsaid, "Lines of decisions that the log had no room for")
 
 /* X(field, help). Of one rule. */
 #define RULE_COUNTERS(X)                                         \

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/config.h"
+#include "daemon/core/sample.h"
 
 #define EXIT_CONFIG 78
 
@@ -257,6 +258,8 @@ show(const struct config *c)
 	set(control, "path", json_string(c->control.path));
 	set(control, "mode", show_mode(c->control.mode));
 	set(log, "level", json_string(levels[c->level]));
+	set(log, "decisions",
+	    json_real((double)c->decisions / (double)SAMPLE_ALL));
 	set(out, "tenants", tenants);
 	set(out, "trackers", trackers);
 	set(out, "rules", rules);
