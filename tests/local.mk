@@ -236,6 +236,7 @@ system_tests = \
 	tests/system/test_frames.py \
 	tests/system/test_hostile_reload.py \
 	tests/system/test_listeners.py \
+	tests/system/test_operations.py \
 	tests/system/test_overlay.py \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \

@@ -75,6 +75,8 @@ async def stop(manager, name, _options, answer):
     if name not in manager.units:
         manager.unit(name)
     await manager.units[name].stop()
+    for part in manager.parts_of(name):
+        await part.stop()
     for sock in manager.sockets_of(name):
         answer.err.append("Warning: Stopping %s, but it can still be "
                           "activated by:\n  %s" % (name, sock.name))
@@ -82,7 +84,13 @@ async def stop(manager, name, _options, answer):
 
 async def restart(manager, name, options, answer):
     await manager.unit(name).stop()
+    parts = [part for part in manager.parts_of(name)
+             if part.state in ("active", "reloading")]
+    for part in parts:
+        await part.stop()
     await start(manager, name, options, answer)
+    for part in parts:
+        await start(manager, part.name, options, answer)
 
 
 async def try_restart(manager, name, options, answer):

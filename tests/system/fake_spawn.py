@@ -129,7 +129,12 @@ def become(unit, identity, privileged):
     for known in (limit(unit, "LimitNOFILE", resource.RLIMIT_NOFILE),
                   limit(unit, "LimitCORE", resource.RLIMIT_CORE)):
         if known:
-            resource.setrlimit(*known)
+            what, (soft, hard) = known
+            try:
+                resource.setrlimit(what, (soft, hard))
+            except ValueError:  # a container's root may not raise it
+                top = resource.getrlimit(what)[1]
+                resource.setrlimit(what, (min(soft, top), min(hard, top)))
     if not privileged and identity.name:
         os.setgroups(identity.groups)
         os.setresgid(identity.gid, identity.gid, identity.gid)

@@ -124,6 +124,11 @@ class Manager:
         for known in self.sockets_of(service.name):
             known.service_changed(service.state)
 
+    def parts_of(self, name):
+        """Those that are stopped and restarted with it."""
+        return [known for known in self.units.values()
+                if name in known.unit.words("PartOf")]
+
     async def activate(self, sock):
         try:
             await self.start(sock.service)
@@ -137,14 +142,14 @@ class Manager:
             return True
         known = self.unit(name)
         seen = tuple(seen) + (name,)
-        needed = known.unit.words("Requires")
+        needed = known.unit.needs("Requires", ".requires")
         if name.endswith(".service"):
             needed = known.unit.words("Sockets") + needed
         for other in needed:
             if not await self.start(other, seen):
                 known.say("Dependency failed for %s." % known.title(), 4)
                 return False
-        for other in known.unit.words("Wants"):
+        for other in known.unit.needs("Wants", ".wants"):
             with contextlib.suppress(UnitError):
                 await self.start(other, seen)
         if name.endswith(".socket") and known.state != "active":

@@ -14,7 +14,7 @@ FOLDERS = ("/etc/systemd/system", "/run/systemd/system",
            "/lib/systemd/system")
 
 OBEYED = {
-    "Unit": """Description Requires Wants ConditionPathExists
+    "Unit": """Description Requires Wants PartOf ConditionPathExists
         ConditionFileNotEmpty ConditionPathIsDirectory
         StartLimitIntervalSec StartLimitBurst""",
     "Service": """Type ExecStart ExecStartPre ExecStartPost ExecReload ExecStop
@@ -34,7 +34,7 @@ OBEYED = {
 HARDENING = """
     AmbientCapabilities CapabilityBoundingSet DeviceAllow DevicePolicy
     IPAddressAllow IPAddressDeny InaccessiblePaths KeyringMode LockPersonality
-    MemoryDenyWriteExecute NoNewPrivileges PrivateDevices PrivateIPC PrivateTmp
+    MemoryDenyWriteExecute NoNewPrivileges PrivateDevices PrivateIPC PrivateMounts PrivateTmp
     ProcSubset ProtectClock ProtectControlGroups ProtectHome ProtectHostname
     ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc
     ProtectSystem ReadOnlyPaths ReadWritePaths RemoveIPC RestrictAddressFamilies
@@ -193,6 +193,15 @@ class Unit:
     def one(self, key, default=None):
         values = self.all(key)
         return values[-1] if values else default
+
+    def needs(self, key, suffix):
+        """Requires= or Wants=, with what was enabled for it."""
+        found = self.words(key)
+        for folder in FOLDERS:
+            folder = os.path.join(folder, self.name + suffix)
+            if os.path.isdir(folder):
+                found += sorted(os.listdir(folder))
+        return found
 
     def span(self, key, default):
         text = self.one(key)

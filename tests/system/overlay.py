@@ -13,13 +13,16 @@ Needs root, overlayfs and name spaces: else the test is skipped, or fails with
 RLA_REQUIRE_NETNS=1.
 """
 
+import json
 import os
 import shlex
 import subprocess
 import sys
 
+import fake_journal
 import harness
-from harness import Failure, Process, Skip, poll, same
+from documents import GUARD, script_of, shell_blocks
+from harness import Failure, Process, Skip, check, poll, same
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
@@ -206,6 +209,25 @@ class Machine:
                  " >/tmp/install.log 2>&1 || { tail /tmp/install.log >&2; "
                  "exit 1; }\nldconfig", timeout=3 * harness.PATIENCE)
 
+    def run_page(self, name, replace=(), want=()):
+        """The ```sh blocks of a document, in order, by root in its home; what
+        they printed. replace: pairs of texts; want: what has to be printed."""
+        script = script_of(shell_blocks(name), replace)
+        self.write("/root/page.sh", GUARD + script)
+        done = subprocess.run(
+            self.argv("bash", "-c", "cd /root && exec bash page.sh"),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env=environment(),
+            timeout=3 * harness.PATIENCE, check=False)
+        out = done.stdout.decode(errors="replace")
+        with open(os.path.join(self.lab.path, "page.log"), "w",
+                  encoding="utf-8") as f:
+            f.write(out)
+        same(done.returncode, 0, out)
+        for text in want:
+            check(text in out, "no", text, "in", out)
+        return out
+
     # Services.
 
     def state(self, unit):
@@ -231,16 +253,29 @@ class Machine:
             os.kill(self.pid, 9)
         if hasattr(self, "init"):
             self.init.stdout.close()
-            self.init.wait(harness.PATIENCE)
+            poll("the machine to be gone", self.gone)
+
+    def gone(self):
+        """Not before those are reaped that became ours (harness.adopt()) when
+        what had put them in there was ended."""
+        known = [process.pid for process in self.lab.processes]
+        with open("/proc/self/task/%d/children" % os.getpid(),
+                  encoding="ascii") as f:
+            for pid in map(int, f.read().split()):
+                if pid not in known + [self.init.pid]:
+                    os.waitpid(pid, os.WNOHANG)
+        return self.init.poll() is not None
 
     def keep(self):
         """What its services wrote is searched for secrets, and shown."""
-        folder = self.path("/run/log/journal.fake")
+        folder = self.path(fake_journal.FOLDER)
         for name in os.listdir(folder):
-            with open(os.path.join(folder, name), "rb") as f:
-                text = f.read()
-            with open(os.path.join(self.lab.path, name + ".log"), "wb") as f:
-                f.write(text)
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                entries = [json.loads(line) for line in f]
+            with open(os.path.join(self.lab.path, name + ".log"), "w",
+                      encoding="utf-8") as f:
+                f.writelines(fake_journal.shown(entry) + "\n"
+                             for entry in entries)
 
 
 def inside(path, folder):

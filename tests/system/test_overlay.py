@@ -121,6 +121,28 @@ def test_nothing_is_left(lab):
         check(machine.folder not in f.read())
 
 
+def test_a_page(lab):
+    """its shell blocks are one script, which ends at what fails"""
+    machine = Machine(lab)
+    page = os.path.join(lab.path, "page.md")
+    text = "A\n```sh\nx=1; cd /srv\n```\n```json\nfalse\n```\n" \
+        "```sh\nsleep 1000 &\nsystemctl is-enabled nothing || echo $x $PWD\n```\n"
+    with open(page, "w", encoding="utf-8") as f:
+        f.write(text)
+    out = machine.run_page(page, [("x=1", "x=2")], ["---- block 1 ----\n"])
+    check(out.endswith("2 /srv\n"), out)
+    for changed, pairs, want in (
+            (text.replace("||", "&&"), [], ["block"]),
+            (text, [("x=3", "")], []), (text, [], ["3 /srv"])):
+        with open(page, "w", encoding="utf-8") as f:
+            f.write(changed)
+        try:
+            machine.run_page(page, pairs, want)
+        except harness.Failure:
+            continue
+        raise harness.Failure("the page did not fail")
+
+
 def test_a_service_and_its_socket(lab):
     """held across restarts and an end, passed by name, watched"""
     machine = start(lab)
@@ -150,6 +172,26 @@ def test_a_service_and_its_socket(lab):
     machine.run("systemctl stop test.socket")
     machine.run("systemctl start test.socket", expect=1)
     check("already active" in machine.journal("test.socket"))
+
+
+def test_two_sockets(lab):
+    """enabled, started and stopped together, passed in one order"""
+    machine = start(lab)
+    path = "/etc/systemd/system/test.socket"
+    machine.write(path, SOCKETS % "" + "Also=test-second.socket\n")
+    machine.write(path.replace(".s", "-second.s"), "[Unit]\nPartOf="
+                  "test.socket\n[Socket]\nListenStream=/run/second.sock\n"
+                  "FileDescriptorName=second\nService=test.service\n"
+                  "RemoveOnStop=yes\n[Install]\nWantedBy=test.socket\n")
+    machine.run("systemctl enable --now test.socket; systemctl start test")
+    # By the names of the units.
+    check("fds 2 second:first" in machine.journal("test"))
+    machine.run("systemctl is-active test-second.socket")
+    machine.run("systemctl stop test test.socket")
+    same(machine.state("test-second.socket"), "inactive")
+    machine.run("test -e /run/test.sock -a ! -e /run/second.sock")
+    machine.run("systemctl disable test.socket; systemctl start test.socket")
+    same(machine.state("test-second.socket"), "inactive")
 
 
 def test_a_service_that_ends(lab):
