@@ -193,6 +193,10 @@ def test_deaf(lab):
     kinds = [client.receive()[0] for client in clients]
     check(0 < kinds.count(wire.DOCUMENT) < 60, kinds)
     same(kinds.count(wire.DOCUMENT) + kinds.count(wire.DONE), 100)
+    control = wire.Client(place.control)
+    control.send(wire.frame(wire.STATUS, 2))
+    same(control.document()["counters"]["cap_documents"],
+         kinds.count(wire.DONE))
     for client in clients:
         client.close()
 

@@ -61,6 +61,7 @@ START_TEST(connections_of_a_listener)
 	join(&b, main_path);
 	expect_refused(main_path, IPC_ERR_BUSY);
 	expect_refused(main_path, IPC_ERR_BUSY);
+	ck_assert_uint_eq(counters()->cap_connections, 2);
 	join(&c, control_path);
 	peer_close(&c);
 	expect_alive(&a, 1);
@@ -91,6 +92,8 @@ START_TEST(connections_of_a_uid)
 	settle();
 	join(&a, main_path);
 	expect_refused(path, IPC_ERR_BUSY);
+	ck_assert_uint_eq(counters()->cap_connections_uid, 3);
+	ck_assert_uint_eq(counters()->cap_connections, 0);
 	stop_agent();
 }
 END_TEST
@@ -103,6 +106,7 @@ START_TEST(the_control_socket_has_a_cap_too)
 	for (unsigned int i = 0; i < 64; i++)
 		join(&many[i], control_path);
 	expect_refused(control_path, IPC_ERR_BUSY);
+	ck_assert_uint_eq(counters()->cap_connections, 1);
 	peer_close(&many[7]);
 	settle();
 	join(&many[7], control_path);
@@ -125,6 +129,7 @@ START_TEST(descriptors)
 		last = fd;
 	ck_assert_int_ge(last, 0);
 	expect_refused(main_path, IPC_ERR_BUSY);
+	ck_assert_uint_eq(counters()->cap_descriptors, 1);
 	join(&c, control_path);
 	expect_alive(&c, 1);
 	expect_alive(&a, 1);
@@ -145,13 +150,17 @@ check(struct ipc_peer *p, uint64_t id, uint32_t operation, const char *rule)
 	peer_check(p, id, &base, rule, NULL);
 }
 
+#define CAP(field) offsetof(struct agent_counters, field)
+
 /*
  * Three checks fit; the fourth fails at once, by its rule's policy, and one
- * that ends makes room.
+ * that ends makes room. cap: the counter of what was in the way.
  */
 static void
-three_fit(void)
+three_fit(size_t cap)
 {
+	uint64_t hit;
+
 	join(&a, main_path);
 	for (uint32_t i = 1; i <= 3; i++)
 		check(&a, i, i, "plain");
@@ -176,6 +185,8 @@ three_fit(void)
 	check(&b, 8, 8, "plain");
 	TURN_UNTIL(dispatch_inflight(agent->dispatch) == 3);
 	ck_assert_uint_eq(counters()->failed_overloaded, 2);
+	memcpy(&hit, (const char *)counters() + cap, sizeof(hit));
+	ck_assert_uint_eq(hit, 2);
 	stop_agent();
 }
 
@@ -187,21 +198,21 @@ START_TEST(checks_of_a_listener)
 	    .listeners = ",\"other\":{\"path\":\"%s/o.sock\"}"});
 	snprintf(path, sizeof(path), "%s/o.sock", folder);
 	join(&c, path);
-	three_fit();
+	three_fit(CAP(cap_inflight_listener));
 }
 END_TEST
 
 START_TEST(checks_of_a_uid)
 {
 	start_agent(&(struct shape){.limits = "\"max_inflight_per_uid\":3"});
-	three_fit();
+	three_fit(CAP(cap_inflight_uid));
 }
 END_TEST
 
 START_TEST(checks_of_the_agent)
 {
 	start_agent(&(struct shape){.limits = "\"max_inflight\":3"});
-	three_fit();
+	three_fit(CAP(cap_inflight));
 }
 END_TEST
 
@@ -248,6 +259,9 @@ START_TEST(a_user_leaves_room_for_the_others)
 		check(&a, i, i, "plain");
 	expect_failed(&a, 3, false, IPC_REASON_OVERLOADED);
 	ck_assert_uint_eq(dispatch_inflight(agent->dispatch), 8);
+	/* The eight of the first user; its other four were of a full one. */
+	ck_assert_uint_eq(counters()->cap_inflight_share, 14);
+	ck_assert_uint_eq(counters()->cap_inflight_listener, 12 + 1);
 	ck_assert_int_eq(kill(pid, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	stop_agent();

@@ -140,6 +140,7 @@ START_TEST(waits_are_bounded_and_in_flight)
 	for (uint64_t i = 1; i <= 17; i++)
 		peer_wait(&a, i, 60000);
 	expect_done(&a, 17, IPC_REASON_OVERLOADED);
+	ck_assert_uint_eq(counters()->cap_waiting, 1);
 	join(&b, main_path); /* another connection has its own */
 	peer_wait(&b, 1, 60000);
 	peer_wait(&b, 2, 60000);

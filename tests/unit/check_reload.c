@@ -430,6 +430,19 @@ counted(const char *rule, size_t offset)
 	    sizeof(n));
 	return n;
 }
+/* The tally of a rule, or of ad-hoc checks of a tenant. */
+static const struct tally *
+tally_of(const char *rule, const char *tenant)
+{
+	const struct setup *s = agent->setup;
+	const struct tally *t = setup_tally(s,
+	    rule != NULL ? config_rule(s->config, rule, strlen(rule)) : NULL,
+	    config_tenant(s->config, tenant, strlen(tenant)));
+
+	ck_assert_ptr_nonnull(t);
+	return t;
+}
+
 #define COUNTED(rule, field) \
 	counted(rule, offsetof(struct rule_counters, field))
 
@@ -451,6 +464,40 @@ START_TEST(counts_of_rules_go_on)
 	ck_assert_uint_eq(COUNTED("plain", checks), 2);
 	ck_assert_uint_eq(COUNTED("plain", allowed), 1);
 	ck_assert_uint_eq(COUNTED("plain", denied), 1);
+	ck_assert_uint_eq(tally_total(tally_of("plain", "slow")), 2);
+	ck_assert_uint_eq(tally_of("plain", "slow")->permitted, 1);
+	stop();
+}
+END_TEST
+
+/* So do those of ad-hoc checks, but a rule that has moved to another tenant
+ * begins anew; one that is gone is forgotten. */
+START_TEST(tallies_go_on)
+{
+	static const struct shape moved = {
+	    .rules = "\"plain\":{\"tenant\":\"quick\"},"
+		     "\"quick\":{\"tenant\":\"quick\"}"};
+
+	start(&usual);
+	ask(&a, 1, "empty");
+	next(&a);
+	ask(&a, 2, "nosuch");
+	next(&a);
+	peer_adhoc(&a, 3, &once, "slow", 0, 0);
+	next(&a);
+	ask(&a, 4, "plain");
+	take(0);
+	fake_server_allow(&server[0], &q);
+	next(&a);
+	ck_assert_uint_eq(tally_total(tally_of("empty", "slow")), 1);
+	load(&moved, 1);
+	expect_welcome(&a, 2);
+	ck_assert_uint_eq(tally_total(tally_of("plain", "quick")), 0);
+	ck_assert_uint_eq(COUNTED("plain", checks), 1);
+	ck_assert_uint_eq(tally_total(tally_of(NULL, "slow")), 1);
+	ck_assert_uint_eq(tally_total(tally_of(NULL, "quick")), 0);
+	ck_assert_uint_eq(
+	    tally_total(setup_tally(agent->setup, NULL, NULL)), 1);
 	stop();
 }
 END_TEST
@@ -530,6 +577,7 @@ main(void)
 	tcase_add_test(tc, limits_change);
 	tcase_add_test(tc, a_lower_cap_shuts_nobody_else_out);
 	tcase_add_test(tc, counts_of_rules_go_on);
+	tcase_add_test(tc, tallies_go_on);
 	tcase_add_test(tc, limiters_go_on);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
