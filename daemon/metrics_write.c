@@ -223,15 +223,6 @@ metrics_write_one(struct metrics_writer *w, enum metric metric, uint64_t value)
 	metrics_write_count(w, metric, "", NULL, value);
 }
 
-char *
-metrics_labels(const char *name, const char *value)
-{
-	struct metrics_writer w = {0};
-
-	put_label(&w, name, value);
-	return metrics_write_end(&w);
-}
-
 static struct metrics_owner *
 another(struct metrics_owners *o)
 {

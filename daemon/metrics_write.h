@@ -28,7 +28,7 @@ char *metrics_write_end(struct metrics_writer *w);
 void metrics_write_family(struct metrics_writer *w, enum metric metric);
 
 /*
- * Samples. labels: as metrics_labels() made them, "" for none. more: another
+ * Samples. labels: as metrics_own() makes them, "" for none. more: another
  * one that stands behind them, written as in the text; NULL: none.
  */
 void metrics_write_count(struct metrics_writer *w, enum metric metric,
@@ -73,8 +73,5 @@ struct metrics_source {
 void metrics_write_sources(struct metrics_writer *w,
     const struct metrics_source *sources, size_t count,
     const struct metrics_owners *owners);
-
-/* The label "name" with a value of any text, escaped; malloc()ed. */
-char *metrics_labels(const char *name, const char *value);
 
 #endif

@@ -9,4 +9,5 @@ EXTRA_DIST += \
 	deploy/compose \
 	deploy/compose.yaml \
 	deploy/kubernetes/daemonset.yaml \
-	deploy/kubernetes/sidecar.yaml
+	deploy/kubernetes/sidecar.yaml \
+	deploy/prometheus

@@ -98,6 +98,8 @@ unit_tests = \
 	tests/unit/check_members \
 	tests/unit/check_message \
 	tests/unit/check_metrics \
+	tests/unit/check_metrics_sources \
+	tests/unit/check_metrics_write \
 	tests/unit/check_nonce \
 	tests/unit/check_notify \
 	tests/unit/check_outq \
@@ -237,6 +239,7 @@ system_tests = \
 	tests/system/test_hostile_reload.py \
 	tests/system/test_listeners.py \
 	tests/system/test_operations.py \
+	tests/system/test_metrics.py \
 	tests/system/test_overlay.py \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \
@@ -281,6 +284,7 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/system/fake_systemctl.py \
 	tests/system/fake_systemd.py \
 	tests/system/fake_units.py \
+	tests/system/exposition.py \
 	tests/system/harness.py \
 	tests/system/hostile_dns.py \
 	tests/system/load.py \

@@ -193,14 +193,17 @@ class Client:
         assert kind == DONE, (hex(kind), payload)
         return verdict(payload)
 
-    def document(self):
+    def text(self):
         """What the next frames hold, DOCUMENTs."""
-        text, self.flags = b"", MORE
+        pieces, self.flags = [], MORE
         while self.flags & MORE:
             kind, _, payload = self.receive()
             assert kind == DOCUMENT, (hex(kind), payload)
-            text += payload
-        return json.loads(text)
+            pieces.append(payload)
+        return b"".join(pieces).decode()
+
+    def document(self):
+        return json.loads(self.text())
 
     def error(self):
         """The name of the ERROR that comes next and last."""

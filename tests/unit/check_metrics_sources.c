@@ -1,0 +1,134 @@
+/*
+ * No counter is forgotten: each field of each struct of counters is exactly one
+ * sample, but for those that another metric tells, which are named here; and
+ * each source is of a metric with that label.
+ */
+#include "daemon/metrics_sources.h"
+
+#include <string.h>
+
+#include "daemon/core/counters.h"
+#include "daemon/discovery.h"
+#include "daemon/io/dns.h"
+#include "daemon/io/udp.h"
+#include "daemon/transport.h"
+#include "tests/unit/harness.h"
+
+/* rl_agent_decisions_total and rl_agent_permitted_total tell these. */
+static const size_t told_of_agent[] = {
+#define TOLD(field) offsetof(struct agent_counters, field)
+    TOLD(allowed), TOLD(denied), TOLD(failed), TOLD(cancelled), TOLD(permitted),
+    TOLD(source_server), TOLD(source_empty), TOLD(source_policy),
+    TOLD(source_shadow), TOLD(source_local), TOLD(failed_validation),
+    TOLD(failed_unknown_rule), TOLD(failed_unauthorised),
+    TOLD(failed_discovery), TOLD(failed_transport), TOLD(failed_timeout),
+    TOLD(failed_overloaded), TOLD(failed_interrupted)};
+/* A local limiter never waits. */
+static const size_t told_of_local[] = {
+    offsetof(struct limiter_counters, waits)};
+
+static const struct {
+	const char *name;
+	size_t size;
+	const struct metrics_sources *lists[4];
+	const size_t *told;
+	size_t told_count;
+} structs[] = {
+    {"agent_counters", sizeof(struct agent_counters),
+	{&metrics_agent_clients, &metrics_agent_checks, &metrics_agent_reports,
+	    &metrics_agent_limiters},
+	told_of_agent, sizeof(told_of_agent) / sizeof(told_of_agent[0])},
+    {"tenant_counters", sizeof(struct tenant_counters), {&metrics_tenant}, NULL,
+	0},
+    {"transport_counters", sizeof(struct transport_counters),
+	{&metrics_transport}, NULL, 0},
+    {"udp_counters", sizeof(struct udp_counters), {&metrics_udp}, NULL, 0},
+    {"discovery_counters", sizeof(struct discovery_counters),
+	{&metrics_discovery}, NULL, 0},
+    {"dns_counters", sizeof(struct dns_counters), {&metrics_dns}, NULL, 0},
+    {"limiter_counters", sizeof(struct limiter_counters), {&metrics_limiter},
+	NULL, 0},
+    {"local limiter_counters", sizeof(struct limiter_counters),
+	{&metrics_local}, told_of_local, 1},
+    {"error_control_counters", sizeof(struct error_control_counters),
+	{&metrics_error_control}, NULL, 0},
+};
+#define STRUCTS ((int)(sizeof(structs) / sizeof(structs[0])))
+
+static const struct metrics_sources *const all[] = {&metrics_agent_clients,
+    &metrics_agent_checks, &metrics_agent_reports, &metrics_agent_limiters,
+    &metrics_tenant, &metrics_transport, &metrics_udp, &metrics_discovery,
+    &metrics_dns, &metrics_peer, &metrics_peer_trouble, &metrics_limiter,
+    &metrics_local, &metrics_error_control};
+#define ALL ((int)(sizeof(all) / sizeof(all[0])))
+
+static unsigned int
+count_in(const struct metrics_sources *list, size_t offset)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; list != NULL && i < list->count; i++)
+		n += list->list[i].offset == offset;
+	return n;
+}
+
+START_TEST(each_counter_is_one_sample)
+{
+	for (size_t at = 0; at < structs[_i].size; at += sizeof(uint64_t)) {
+		unsigned int n = 0;
+
+		for (int k = 0; k < 4; k++)
+			n += count_in(structs[_i].lists[k], at);
+		for (size_t k = 0; k < structs[_i].told_count; k++)
+			n += structs[_i].told[k] == at;
+		ck_assert_msg(n == 1,
+		    "%s: the counter at %zu is %u samples; it needs a row in "
+		    "daemon/metrics_sources.c",
+		    structs[_i].name, at, n);
+	}
+}
+END_TEST
+
+/* Its label is the last of the metric's; alike ones stand together, apart from
+ * each other. */
+START_TEST(sources_fit_their_metrics)
+{
+	const struct metrics_sources *list = all[_i];
+	const struct metrics_source *s, *before = NULL;
+
+	for (size_t i = 0; i < list->count; i++, before = s) {
+		const char *last, *labels;
+
+		s = &list->list[i];
+		labels = metric_rows[s->metric].labels;
+		last = strrchr(labels, ',');
+		last = last != NULL ? last + 1 : labels;
+		ck_assert_int_eq(
+		    metric_rows[s->metric].type, METRIC_TYPE_COUNTER);
+		ck_assert_msg(s->more == NULL ||
+				  (strncmp(s->more, last, strlen(last)) == 0 &&
+				      s->more[strlen(last)] == '='),
+		    "%s: %s", metric_rows[s->metric].name, s->more);
+		if (before == NULL)
+			continue;
+		ck_assert_int_ge(s->metric, before->metric);
+		ck_assert_msg(s->metric != before->metric ||
+				  (s->more != NULL && before->more != NULL &&
+				      strcmp(s->more, before->more) != 0),
+		    "%s twice", metric_rows[s->metric].name);
+	}
+}
+END_TEST
+
+int
+main(void)
+{
+	Suite *suite = suite_create("metrics_sources");
+	TCase *tc = tcase_create("metrics_sources");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, each_counter_is_one_sample, 0, STRUCTS);
+	tcase_add_loop_test(tc, sources_fit_their_metrics, 0, ALL);
+	suite_add_tcase(suite, tc);
+	return harness_run(suite);
+}
