@@ -54,7 +54,15 @@ rlctl_SOURCES = \
 	client-shim/rlctl_servers.c client-shim/rlctl_servers.h \
 	client-shim/rlctl_servers_table.c \
 	client-shim/rlctl_spec.c client-shim/rlctl_spec.h \
-	client-shim/rlctl_table.c client-shim/rlctl_table.h
+	client-shim/rlctl_table.c client-shim/rlctl_table.h \
+	client-shim/rlctl_top.c client-shim/rlctl_top.h \
+	client-shim/rlctl_top_draw.c client-shim/rlctl_top_draw.h \
+	client-shim/rlctl_top_fetch.c \
+	client-shim/rlctl_top_json.c \
+	client-shim/rlctl_top_line.c \
+	client-shim/rlctl_top_tables.c \
+	client-shim/rlctl_top_term.c \
+	client-shim/rlctl_top_view.c
 rlctl_LDFLAGS = $(AM_LDFLAGS) -static
 rlctl_LDADD = client-shim/libload.a client-shim/librlshim.la \
 	daemon/core/libcore.a $(PROTO_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)

@@ -46,6 +46,10 @@ static const char usage[] =
     "  limiters [--timeout MS]\n"
     "                         those of this host, and what came of them\n"
     "  metrics [--timeout MS] what is counted, as Prometheus reads it\n"
+    "  top [--interval MS] [--count N] [--once] [-b]\n"
+    "        [--sort checks|denied|failed|name] [--timeout MS]\n"
+    "                         rules, servers and the keys that are denied\n"
+    "                         most, as they change; q ends it\n"
     "  ping [--timeout MS]    is an agent there, and how fast it answers\n"
     "  wait [--timeout MS]    until a decision is possible\n"
     "  reload [--timeout MS]  the agent loads its configuration again\n"
@@ -96,6 +100,7 @@ static const struct {
     {"errctl", rlctl_errctl},
     {"limiters", rlctl_limiters},
     {"metrics", rlctl_metrics},
+    {"top", rlctl_top},
     {"set-rate", rlctl_set_rate},
     {"bench", rlctl_bench},
     {"key", rlctl_key},
@@ -215,18 +220,26 @@ rlctl_socket(const struct rlctl *ctl)
 	return at == NULL || *at == '\0' ? RL_DEFAULT_SOCKET : at;
 }
 
+const char *
+rlctl_control_socket(const struct rlctl *ctl, char *room, size_t size)
+{
+	const char *at = rlctl_socket(ctl), *slash;
+
+	if (ctl->control != NULL)
+		return ctl->control;
+	slash = strrchr(at, '/');
+	snprintf(room, size, "%.*scontrol.sock",
+	    slash != NULL ? (int)(slash - at + 1) : 0, at);
+	return room;
+}
+
 struct rl_client *
 rlctl_open_control(struct rlctl *ctl)
 {
-	const char *at = rlctl_socket(ctl), *slash;
 	char path[4096];
 
-	if (ctl->control != NULL)
-		return open_client(ctl, ctl->control, RL_CLOSED);
-	slash = strrchr(at, '/');
-	snprintf(path, sizeof(path), "%.*scontrol.sock",
-	    slash != NULL ? (int)(slash - at + 1) : 0, at);
-	return open_client(ctl, path, RL_CLOSED);
+	return open_client(
+	    ctl, rlctl_control_socket(ctl, path, sizeof(path)), RL_CLOSED);
 }
 
 int

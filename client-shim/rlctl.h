@@ -44,6 +44,7 @@ rlctl_command rlctl_acquire;
 rlctl_command rlctl_errctl;
 rlctl_command rlctl_limiters;
 rlctl_command rlctl_metrics;
+rlctl_command rlctl_top;
 rlctl_command rlctl_set_rate;
 rlctl_command rlctl_bench;
 rlctl_command rlctl_key;
@@ -98,6 +99,9 @@ int rlctl_signalled(void);
 void rlctl_watch_signals(void);
 /* The path of the application socket. */
 const char *rlctl_socket(const struct rlctl *ctl);
+/* That of the control socket, which may be put together in room. */
+const char *rlctl_control_socket(
+    const struct rlctl *ctl, char *room, size_t size);
 /* Takes what they gave. */
 void rlctl_close(struct rl_client *client);
 /* The line for a call that failed. Returns RLCTL_ERROR. */

@@ -247,6 +247,7 @@ system_tests = \
 	tests/system/test_rlctl_bench.py \
 	tests/system/test_rlctl_limit.py \
 	tests/system/test_rlctl_run.py \
+	tests/system/test_rlctl_top.py \
 	tests/system/test_systemd.py \
 	tests/system/test_systemd_notify.py \
 	tests/system/test_systemd_units.py
