@@ -177,6 +177,7 @@ metrics_text(const struct agent *a)
 	write_loading(&w, a, now);
 	metrics_write_one(&w, METRIC_LOG_DROPPED, log_dropped());
 	metrics_write_one(&w, METRIC_LOG_HELD, log_held());
+	write_agent(&w, &metrics_agent_log, a);
 	write_agent(&w, &metrics_agent_clients, a);
 	write_ports(&w, a);
 	write_queues(&w, a);

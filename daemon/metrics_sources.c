@@ -17,6 +17,10 @@
 
 #define AGENT(metric, more, field) FIELD(metric, more, agent_counters, field)
 
+static const struct metrics_source agent_log_list[] = {
+    AGENT(LOG_DECISIONS, NULL, decisions_unsaid)};
+LIST(agent_log);
+
 static const struct metrics_source agent_clients_list[] = {AGENT(CONNECTIONS,
     NULL, connections) AGENT(REFUSED, NULL, connections_refused) AGENT(CAPS,
     "cap=\"connections\"", cap_connections) AGENT(CAPS,

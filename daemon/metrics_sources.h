@@ -14,7 +14,8 @@ struct metrics_sources {
 	size_t count;
 };
 
-/* struct agent_counters, in four places of the text. */
+/* struct agent_counters, in five places of the text. */
+extern const struct metrics_sources metrics_agent_log;
 extern const struct metrics_sources metrics_agent_clients;
 extern const struct metrics_sources metrics_agent_checks;
 extern const struct metrics_sources metrics_agent_reports;

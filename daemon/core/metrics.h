@@ -53,7 +53,9 @@ enum metric_type {
 	X(LOG_DROPPED, METRICS_PREFIX "log_lines_dropped_total", COUNTER, "", \
 	    "Lines of the log that stderr would not take")                    \
 	X(LOG_HELD, METRICS_PREFIX "log_lines_held_back_total", COUNTER, "",  \
-	    "Lines of the log that were not written, as there were too many")
+	    "Lines of the log that were not written, as there were too many") \
+	X(LOG_DECISIONS, METRICS_PREFIX "log_decisions_left_out_total",       \
+	    COUNTER, "", "Sampled decisions that the log had no room for")
 
 #define METRICS_OF_CLIENTS(X)                                                  \
 	X(CONNECTIONS, METRICS_PREFIX "connections_total", COUNTER, "",        \

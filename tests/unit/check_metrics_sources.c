@@ -30,13 +30,13 @@ static const size_t told_of_local[] = {
 static const struct {
 	const char *name;
 	size_t size;
-	const struct metrics_sources *lists[4];
+	const struct metrics_sources *lists[5];
 	const size_t *told;
 	size_t told_count;
 } structs[] = {
     {"agent_counters", sizeof(struct agent_counters),
-	{&metrics_agent_clients, &metrics_agent_checks, &metrics_agent_reports,
-	    &metrics_agent_limiters},
+	{&metrics_agent_log, &metrics_agent_clients, &metrics_agent_checks,
+	    &metrics_agent_reports, &metrics_agent_limiters},
 	told_of_agent, sizeof(told_of_agent) / sizeof(told_of_agent[0])},
     {"tenant_counters", sizeof(struct tenant_counters), {&metrics_tenant}, NULL,
 	0},
@@ -55,11 +55,11 @@ static const struct {
 };
 #define STRUCTS ((int)(sizeof(structs) / sizeof(structs[0])))
 
-static const struct metrics_sources *const all[] = {&metrics_agent_clients,
-    &metrics_agent_checks, &metrics_agent_reports, &metrics_agent_limiters,
-    &metrics_tenant, &metrics_transport, &metrics_udp, &metrics_discovery,
-    &metrics_dns, &metrics_peer, &metrics_peer_trouble, &metrics_limiter,
-    &metrics_local, &metrics_error_control};
+static const struct metrics_sources *const all[] = {&metrics_agent_log,
+    &metrics_agent_clients, &metrics_agent_checks, &metrics_agent_reports,
+    &metrics_agent_limiters, &metrics_tenant, &metrics_transport, &metrics_udp,
+    &metrics_discovery, &metrics_dns, &metrics_peer, &metrics_peer_trouble,
+    &metrics_limiter, &metrics_local, &metrics_error_control};
 #define ALL ((int)(sizeof(all) / sizeof(all[0])))
 
 static unsigned int
@@ -77,7 +77,7 @@ START_TEST(each_counter_is_one_sample)
 	for (size_t at = 0; at < structs[_i].size; at += sizeof(uint64_t)) {
 		unsigned int n = 0;
 
-		for (int k = 0; k < 4; k++)
+		for (int k = 0; k < 5; k++)
 			n += count_in(structs[_i].lists[k], at);
 		for (size_t k = 0; k < structs[_i].told_count; k++)
 			n += structs[_i].told[k] == at;
