@@ -1,6 +1,6 @@
 """
-The journal of the stand-in for systemd: what each unit wrote, and what was said
-of it, as lines of JSON in a file a unit, and how journalctl prints them.
+The journal of the stand-in for systemd: what each unit wrote, and what was
+said of it, as lines of JSON in a file a unit, and how journalctl prints them.
 """
 
 import json

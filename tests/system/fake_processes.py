@@ -1,7 +1,7 @@
 """
-The processes of one service of the stand-in for systemd (fake_systemd.py): what
-they are given, which there are, control processes such as ExecReload=, and how
-all of them are ended. fake_service.py says when.
+The processes of one service of the stand-in for systemd (fake_systemd.py):
+what they are given, which there are, control processes such as ExecReload=,
+and how all of them are ended. fake_service.py says when.
 """
 
 import asyncio

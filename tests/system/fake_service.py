@@ -1,8 +1,8 @@
 """
-The life of one service of the stand-in for systemd (fake_systemd.py): started,
-ready, watched, reloaded, stopped, started again, in the way and in the words of
-systemd 252. One job at a time; each is a coroutine that ends when systemctl
-would.
+The life of one service of the stand-in for systemd (fake_systemd.py):
+started, ready, watched, reloaded, stopped, started again, in the way and in the
+words of systemd 252. One job at a time; each is a coroutine that ends when
+systemctl would.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """
-The socket units of the stand-in for systemd (fake_systemd.py): bound when they
-are started, passed to their service, kept open while it is down or begins again,
-and watched meanwhile, so that the first client starts it.
+The socket units of the stand-in for systemd (fake_systemd.py): bound when
+they are started, passed to their service, kept open while it is down or begins
+again, and watched meanwhile, so that the first client starts it.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """
-Unit files as the stand-in for systemd (fake_systemd.py) reads them: where they
-are, how they are written, what their values mean. A setting is either obeyed,
-or it is one that may be ignored in a test (hardening, ordering), or the unit is
-refused: nothing is passed over in silence.
+Unit files as the stand-in for systemd (fake_systemd.py) reads them: where
+they are, how they are written, what their values mean. A setting is either
+obeyed, or it is one that may be ignored in a test (hardening, ordering), or
+the unit is refused: nothing is passed over in silence.
 """
 
 import os
@@ -18,14 +18,14 @@ OBEYED = {
         ConditionFileNotEmpty ConditionPathIsDirectory
         StartLimitIntervalSec StartLimitBurst""",
     "Service": """Type ExecStart ExecStartPre ExecStartPost ExecReload ExecStop
-        ExecStopPost PIDFile NotifyAccess WatchdogSec Sockets Restart RestartSec
-        RestartPreventExitStatus RestartForceExitStatus SuccessExitStatus
-        TimeoutSec TimeoutStartSec TimeoutStopSec TimeoutAbortSec KillSignal
-        KillMode RemainAfterExit User Group SupplementaryGroups UMask LimitNOFILE
-        LimitCORE WorkingDirectory Environment EnvironmentFile UnsetEnvironment
-        LoadCredential SetCredential RuntimeDirectory RuntimeDirectoryMode
-        StateDirectory StateDirectoryMode StandardOutput StandardError
-        SyslogIdentifier""",
+        ExecStopPost PIDFile NotifyAccess WatchdogSec Sockets Restart
+        RestartSec RestartPreventExitStatus RestartForceExitStatus
+        SuccessExitStatus TimeoutSec TimeoutStartSec TimeoutStopSec
+        TimeoutAbortSec KillSignal KillMode RemainAfterExit User Group
+        SupplementaryGroups UMask LimitNOFILE LimitCORE WorkingDirectory
+        Environment EnvironmentFile UnsetEnvironment LoadCredential
+        SetCredential RuntimeDirectory RuntimeDirectoryMode StateDirectory
+        StateDirectoryMode StandardOutput StandardError SyslogIdentifier""",
     "Socket": """ListenStream FileDescriptorName SocketMode SocketUser
         SocketGroup DirectoryMode RemoveOnStop Backlog Accept Service
         TriggerLimitIntervalSec TriggerLimitBurst""",
@@ -34,12 +34,13 @@ OBEYED = {
 HARDENING = """
     AmbientCapabilities CapabilityBoundingSet DeviceAllow DevicePolicy
     IPAddressAllow IPAddressDeny InaccessiblePaths KeyringMode LockPersonality
-    MemoryDenyWriteExecute NoNewPrivileges PrivateDevices PrivateIPC PrivateMounts PrivateTmp
-    ProcSubset ProtectClock ProtectControlGroups ProtectHome ProtectHostname
-    ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc
-    ProtectSystem ReadOnlyPaths ReadWritePaths RemoveIPC RestrictAddressFamilies
-    RestrictFileSystems RestrictNamespaces RestrictRealtime RestrictSUIDSGID
-    SecureBits SystemCallArchitectures SystemCallErrorNumber SystemCallFilter
+    MemoryDenyWriteExecute NoNewPrivileges PrivateDevices PrivateIPC
+    PrivateMounts PrivateTmp ProcSubset ProtectClock ProtectControlGroups
+    ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules
+    ProtectKernelTunables ProtectProc ProtectSystem ReadOnlyPaths
+    ReadWritePaths RemoveIPC RestrictAddressFamilies RestrictFileSystems
+    RestrictNamespaces RestrictRealtime RestrictSUIDSGID SecureBits
+    SystemCallArchitectures SystemCallErrorNumber SystemCallFilter
     SystemCallLog ExecPaths NoExecPaths SocketBindAllow SocketBindDeny"""
 # Harmless to leave out: what they change, no test of ours could see.
 IGNORED = {

@@ -1,7 +1,7 @@
 """
-A machine of a test's own: this one's root under an overlay in memory, in mount,
-pid, network and host name spaces of its own, with a stand-in for systemd as
-process 1. What is installed, written and started there is gone with it: its
+A machine of a test's own: this one's root under an overlay in memory, in
+mount, pid, network and host name spaces of its own, with a stand-in for systemd
+as process 1. What is installed, written and started there is gone with it: its
 process 1 is killed at the end, and with it all processes and mounts.
 
     machine = Machine(lab)
@@ -43,8 +43,8 @@ layers=0
 lay() {
 	layers=$((layers + 1))
 	mkdir -p "$work/upper$layers" "$work/work$layers" "$work/root$1"
-	mount -t overlay -o "lowerdir=$1,upperdir=$work/upper$layers,workdir=$work/work$layers" \
-	    none "$work/root$1"
+	mount -t overlay -o "lowerdir=$1,upperdir=$work/upper$layers" \
+	    -o "workdir=$work/work$layers" none "$work/root$1"
 }
 lay /
 root=$work/root

@@ -2,11 +2,11 @@
 """
 An operator's days, on a machine of their own (overlay.py): the build is
 installed, its units start it, and it is used, given other keys and another
-configuration, restarted and killed, under load, as the units and the manual say
-and no otherwise. Then the commands of the operator's page, as they stand.
+configuration, restarted and killed, under load, as the units and the manual
+say. Then the commands of the operator's page, as they stand.
 
-RLA_REQUIRE_TOOLS=1 makes it a failure when systemd-sysusers, systemd-tmpfiles or
-useradd is missing; see overlay.py for the machine.
+RLA_REQUIRE_TOOLS=1 makes it a failure when systemd-sysusers, systemd-tmpfiles
+or useradd is missing; see overlay.py for the machine.
 """
 
 import json

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-The machine of a test's own, and its stand-in for systemd: what other tests rely
-on there. What is done there stays there, and units are obeyed as systemd 252
-obeys them, or refused.
+The machine of a test's own, and its stand-in for systemd: what other tests
+rely on there. What is done there stays there, and units are obeyed as systemd
+252 obeys them, or refused.
 """
 
 import os
@@ -126,7 +126,8 @@ def test_a_page(lab):
     machine = Machine(lab)
     page = os.path.join(lab.path, "page.md")
     text = "A\n```sh\nx=1; cd /srv\n```\n```json\nfalse\n```\n" \
-        "```sh\nsleep 1000 &\nsystemctl is-enabled nothing || echo $x $PWD\n```\n"
+        "```sh\nsleep 1000 &\n" \
+        "systemctl is-enabled nothing || echo $x $PWD\n```\n"
     with open(page, "w", encoding="utf-8") as f:
         f.write(text)
     out = machine.run_page(page, [("x=1", "x=2")], ["---- block 1 ----\n"])
