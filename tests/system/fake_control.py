@@ -14,7 +14,7 @@ from fake_units import FOLDERS, Unit, UnitError, canonical
 ETC = FOLDERS[0]
 OPTIONS = ["now", "no-block", "no-pager", "quiet", "system", "value", "full",
            "signal=", "kill-who=", "kill-whom=", "property=", "lines=", "all",
-           "no-reload", "no-legend", "plain", "force", "no-ask-password"]
+           "root=", "preset-mode=", "no-reload", "no-legend", "plain", "force", "no-ask-password"]
 DETAILS = 'See "systemctl status %s" and "journalctl -xeu %s" for details.'
 
 
@@ -243,6 +243,11 @@ async def enable(manager, name, options, answer):
         await start(manager, name, options, answer)
 
 
+async def preset(manager, name, _options, answer):
+    """Debian's presets enable everything."""
+    await enable(manager, name, {}, answer)
+
+
 async def disable(manager, name, options, answer):
     unit = Unit(name)
     for path in links(unit):
@@ -277,5 +282,5 @@ JOBS = ("start", "stop", "restart", "try_restart", "reload",
 VERBS = {f.__name__: f for f in (
     start, stop, restart, try_restart, reload, reload_or_restart, kill,
     reset_failed, is_active, is_failed, is_enabled, cat, show, status, enable,
-    disable, mask, unmask)}
+    preset, disable, mask, unmask)}
 VERBS.update(daemon_reload=None, sync=None)

@@ -16,6 +16,7 @@ RLA_REQUIRE_NETNS=1.
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -59,6 +60,9 @@ for device in full null random tty urandom zero; do
 	mount --bind "/dev/$device" "$root/dev/$device"
 done
 mkdir -m 1777 "$root/dev/shm"
+mkdir "$root/dev/pts"
+mount -t devpts -o newinstance,ptmxmode=0666 none "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
 for n in 0:stdin 1:stdout 2:stderr; do
 	ln -s "/proc/self/fd/${n%:*}" "$root/dev/${n#*:}"
@@ -82,10 +86,52 @@ for tool in systemctl journalctl; do
 done
 echo 'nameserver 127.0.0.1' >"$root/etc/resolv.conf.new"
 mv -f "$root/etc/resolv.conf.new" "$root/etc/resolv.conf"
+# Packages start their services, which an image of a container may forbid, and
+# need no index of manuals.
+rm -f "$root/usr/sbin/policy-rc.d" "$root/var/lib/man-db/auto-update"
 # Nothing of an agent that this machine has.
 rm -rf "$root/etc/rl-agent" "$root"/etc/systemd/system/rl-agent*
 echo mounted
 exec chroot "$root" "$python" -B "$manager"
+"""
+
+# The Debian packages of a build that there is: what debhelper would do to
+# configure and compile is skipped. $1: source; $2: build; $3: where they go.
+PACKAGES = r"""
+skip=$(mktemp -d)
+for step in dh_autoreconf dh_update_autotools_config dh_auto_configure \
+    dh_auto_build dh_auto_test dh_dwz; do
+	printf '#!/bin/sh\n' >"$skip/$step"
+done
+cat >"$skip/dh_auto_install" <<'END'
+#!/bin/sh
+set -eu
+destdir=$PWD/debian/tmp
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+	shift
+done
+[ $# = 0 ] || shift
+cd "$RLA_BUILD"
+# Made for another prefix.
+for unit in "$RLA_SOURCE"/systemd/*.in; do
+	rm -f "systemd/$(basename "$unit" .in)"
+done
+make -s install DESTDIR="$destdir" prefix=/usr \
+    libdir=/usr/lib/"$(dpkg-architecture -qDEB_HOST_MULTIARCH)" \
+    mandir=/usr/share/man sysconfdir=/etc \
+    systemdsystemunitdir=/lib/systemd/system "$@"
+END
+chmod 755 "$skip"/*
+export PATH=$skip:$PATH RLA_SOURCE=$1 RLA_BUILD=$2
+export DEB_BUILD_OPTIONS='nocheck noautodbgsym'
+cd "$1"
+debian/rules binary >/tmp/packages.log 2>&1 || {
+	tail -n 30 /tmp/packages.log >&2
+	exit 1
+}
+mkdir -p "$3"
+rm -rf ../librlshim-dev_*.deb "$skip"
+mv ../*.deb "$3"
 """
 
 
@@ -97,6 +143,13 @@ def environment():
     env.update((key, value) for key, value in os.environ.items()
                if key in ("ASAN_OPTIONS", "UBSAN_OPTIONS"))
     return env
+
+
+def need_tool(name):
+    """Skips the test without it; RLA_REQUIRE_TOOLS=1 makes it fail."""
+    if shutil.which(name, path=PATH) is None:
+        required = os.environ.get("RLA_REQUIRE_TOOLS") == "1"
+        raise (Failure if required else Skip)("there is no " + name)
 
 
 class Inside(Process):
@@ -208,6 +261,16 @@ class Machine:
         self.run(" ".join(shlex.quote(word) for word in words) +
                  " >/tmp/install.log 2>&1 || { tail /tmp/install.log >&2; "
                  "exit 1; }\nldconfig", timeout=3 * harness.PATIENCE)
+
+    def make_packages(self, folder):
+        """The Debian packages of the build that is tested, without
+        librlshim-dev, whose .pc knows another prefix, into a folder there."""
+        for tool in "dh", "dpkg-architecture":
+            need_tool(tool)
+        self.write("/tmp/packages.sh", "set -eu\n" + PACKAGES)
+        self.run(" ".join(map(shlex.quote, (
+            "sh", "/tmp/packages.sh", SOURCE, BUILD, folder))),
+                 timeout=3 * harness.PATIENCE)
 
     def run_page(self, name, replace=(), want=()):
         """The ```sh blocks of a document, in order, by root in its home; what

@@ -11,13 +11,12 @@ or useradd is missing; see overlay.py for the machine.
 
 import json
 import os
-import shutil
 
 import harness
 import load
 from documents import TOP
 from harness import check, poll, same
-from overlay import Machine, environment
+from overlay import Machine, environment, need_tool
 
 ZONE = "rl.example.com"
 SOCKET = "/run/rl-agent/agent.sock"
@@ -26,14 +25,13 @@ KEY = "/etc/rl-agent/main.key"
 # H = 6 s: no load of this machine makes a check fail.
 POLICY = {"unit_ms": 2000, "completion_delivery": False}
 DEADLINE_MS = 30000
+PACKAGES, MADE = "/root/packages", {}  # where; what is in them, by name
 # What a package does after it has unpacked its files.
 PREPARE = """
 systemd-sysusers rl-agent.conf
 systemd-tmpfiles --create rl-agent.conf
 systemctl daemon-reload
 install -d -o root -g rl-agent -m 750 /etc/rl-agent
-useradd --groups rl-agent alice
-useradd bob
 """
 
 
@@ -42,13 +40,8 @@ class Site(Machine):
 
     def __init__(self, lab):
         for tool in "systemd-sysusers", "systemd-tmpfiles", "useradd":
-            if shutil.which(tool) is None:
-                required = os.environ.get("RLA_REQUIRE_TOOLS") == "1"
-                raise (harness.Failure if required else harness.Skip)(
-                    "there is no " + tool)
+            need_tool(tool)
         super().__init__(lab)
-        self.install()
-        self.run(PREPARE)
         self.servers = None
 
     def serve(self, *keys):
@@ -83,6 +76,14 @@ class Site(Machine):
         self.write(CONFIG + ".new", text or json.dumps(document, indent=1))
         self.run("mv %s.new %s" % (CONFIG, CONFIG))
 
+    def prepare(self):
+        """Users, two keys, of which one is in use, servers, configuration."""
+        self.run("useradd --groups rl-agent alice\nuseradd bob")
+        self.keygen(KEY, 1)
+        self.keygen("/root/next.key", 2, owner="root")
+        self.serve(KEY, "/root/next.key")
+        self.configure()
+
     def status(self):
         return json.loads(self.run("rlctl status --json").out)
 
@@ -94,7 +95,7 @@ class Site(Machine):
 
     def hammer(self):
         """Checks by a user of the group, until finish()."""
-        return load.Load(self.lab, "hammer", SOCKET, 2, DEADLINE_MS,
+        return load.Load(self.lab, "hammer", SOCKET, 1, DEADLINE_MS,
                          prefix=self.argv(user="alice"))
 
     def shell(self):
@@ -126,10 +127,9 @@ class Site(Machine):
 
 def start(lab):
     site = Site(lab)
-    site.keygen(KEY, 1)
-    site.keygen("/root/next.key", 2, owner="root")
-    site.serve(KEY, "/root/next.key")
-    site.configure()
+    site.install()
+    site.run(PREPARE)
+    site.prepare()
     site.run("systemctl enable --now rl-agent.socket rl-agent-control.socket "
              "rl-agent.service")
     site.run("rlctl wait --timeout 30000")
@@ -248,11 +248,54 @@ def test_a_key_that_only_root_reads(lab):
     same(site.run("rlctl check one --key k").out.split()[0], "Allowed:")
 
 
+def test_the_packages(lab):
+    """installed twice, the second time under load, used, and purged"""
+    site = Site(lab)
+    packaged(site)
+    site.run("apt-get install -q -y %s/*.deb" % PACKAGES)
+    # Ready for a configuration.
+    site.run("systemctl is-enabled rl-agent.service")
+    same(site.state("rl-agent"), "inactive")
+    check("ConditionPathExists" in site.journal("rl-agent"))
+    site.prepare()
+    site.run("systemctl start rl-agent\nrlctl wait --timeout 30000")
+    end_shell = site.shell()
+    pid = site.main_pid()
+    site.run("dpkg -i %s/*.deb" % PACKAGES)
+    site.another(pid)
+    check(end_shell() > 10)
+    site.run("dpkg -P rl-agent rlctl rl-sandbox librlshim0")
+    same(site.run("systemctl is-active rl-agent", expect=3).out,
+         "inactive\n")
+    site.run("! command -v rl-agent rlctl rl-sandbox")
+
+
+def packaged(site):
+    """The packages of the build, made once for all tests, are there."""
+    if not os.path.exists(os.path.join(TOP, "debian", "rules")):
+        raise harness.Skip("the source has no debian/")
+    with open(harness.AGENT, "rb") as f:
+        if b"__asan_init" in f.read():
+            raise harness.Skip("nobody packages a build with sanitizers")
+    if not MADE:
+        site.make_packages(PACKAGES)
+        for name in os.listdir(site.path(PACKAGES)):
+            with open(site.path(os.path.join(PACKAGES, name)), "rb") as f:
+                MADE[name] = f.read()
+    os.makedirs(site.path(PACKAGES), exist_ok=True)
+    for name, content in MADE.items():
+        with open(site.path(os.path.join(PACKAGES, name)), "wb") as f:
+            f.write(content)
+
+
 def test_the_operators_page(lab):
-    """OPERATIONS.md as it stands, on a machine where the build is installed"""
+    """OPERATIONS.md as it stands, where its packages are in root's home"""
     if not os.path.exists(os.path.join(TOP, "OPERATIONS.md")):
         raise harness.Skip("there is no OPERATIONS.md")
-    Site(lab).run_page("OPERATIONS.md")
+    site = Site(lab)
+    packaged(site)
+    site.run("mv %s/*.deb /root" % PACKAGES)
+    site.run_page("OPERATIONS.md")
 
 
 if __name__ == "__main__":
