@@ -229,6 +229,7 @@ system_tests = \
 	tests/system/test_agent.py \
 	tests/system/test_async.py \
 	tests/system/test_bench.py \
+	tests/system/test_completion.py \
 	tests/system/test_containers.py \
 	tests/system/test_decisions.py \
 	tests/system/test_deploy.py \
@@ -275,6 +276,7 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/replay/RULES \
 	tests/replay/broken \
 	tests/system/documents.py \
+	tests/system/completion.zsh \
 	tests/system/fake_agent.py \
 	tests/system/fake_control.py \
 	tests/system/fake_journal.py \
