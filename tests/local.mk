@@ -238,6 +238,7 @@ system_tests = \
 	tests/system/test_faults.py \
 	tests/system/test_frames.py \
 	tests/system/test_hostile_reload.py \
+	tests/system/test_install.py \
 	tests/system/test_listeners.py \
 	tests/system/test_operations.py \
 	tests/system/test_metrics.py \
