@@ -6,6 +6,7 @@ include_HEADERS += client-shim/rlshim.h
 
 client_shim_librlshim_la_SOURCES = client-shim/rlshim.c client-shim/rlshim.h
 client_shim_librlshim_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+# When these change, and how, is in rlshim.map.
 client_shim_librlshim_la_LDFLAGS = $(RLA_LDFLAGS) -version-info 0:0:0
 if VERSION_SCRIPT
 client_shim_librlshim_la_LDFLAGS += \

@@ -265,6 +265,9 @@ include $(srcdir)/tests/mutation/local.mk
 if !INSTRUMENTED
 lint_tests += tests/lint/purity
 endif
+if VERSION_SCRIPT
+lint_tests += tests/lint/symbols
+endif
 
 EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/fuzz/config.dict \
@@ -273,6 +276,7 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/fuzz/make-corpus.py \
 	tests/lint/purity \
 	tests/lint/purity.allow \
+	tests/lint/symbols \
 	tests/replay/README \
 	tests/replay/RULES \
 	tests/replay/broken \
@@ -512,3 +516,4 @@ check-system: all $(check_PROGRAMS) $(system_programs)
 include $(srcdir)/tests/bench/local.mk
 include $(srcdir)/tests/sim/local.mk
 include $(srcdir)/tests/world/local.mk
+include $(srcdir)/tests/packages/local.mk
