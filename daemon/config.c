@@ -270,6 +270,16 @@ listener_fini(struct config_listener *l)
 	free(l->name);
 }
 
+static void
+gateway_fini(struct config_gateway *g)
+{
+	config_patterns_fini(&g->rules);
+	free(g->key_header);
+	free(g->group);
+	free(g->address);
+	free(g->name);
+}
+
 /* Rows that were only begun are zeros where nothing was read yet. */
 void
 config_unref(struct config *config)
@@ -291,6 +301,8 @@ config_unref(struct config *config)
 		free(config->error_controls[i].name);
 	for (size_t i = 0; i < config->listener_count; i++)
 		listener_fini(&config->listeners[i]);
+	for (size_t i = 0; i < config->gateway_count; i++)
+		gateway_fini(&config->gateways[i]);
 	for (size_t i = 0; i < config->warning_count; i++)
 		free(config->warnings[i]);
 	for (size_t i = 0; i < config->file_count; i++)
@@ -301,6 +313,7 @@ config_unref(struct config *config)
 	free(config->limiters);
 	free(config->error_controls);
 	free(config->listeners);
+	free(config->gateways);
 	free(config->warnings);
 	free(config->files);
 	free(config->control.path);

@@ -129,6 +129,21 @@ struct config_listener {
 	uint32_t max_inflight;
 };
 
+/* HTTP. */
+struct config_gateway {
+	char *name;
+	char *address; /* the path of a Unix socket, or ADDRESS:PORT */
+	bool tcp;
+	struct endpoint at; /* with tcp: where, on the loopback */
+	mode_t mode;
+	char *group; /* NULL: the process's */
+	gid_t gid;   /* of group; -1 without one */
+	struct config_patterns rules;
+	uint32_t deny_status;
+	char *key_header; /* NULL: none */
+	uint32_t max_connections;
+};
+
 struct config_control {
 	char *path; /* null is resolved: control.sock beside the first */
 	mode_t mode;
@@ -142,7 +157,7 @@ struct config_limits {
 
 enum config_level { LEVEL_ERROR, LEVEL_WARNING, LEVEL_INFO, LEVEL_DEBUG };
 
-/* Tables are sorted by name, listeners are as in the file. */
+/* Tables are sorted by name, listeners and gateways are as in the file. */
 struct config {
 	uint32_t refs;
 	char *source;                       /* the file, or "environment" */
@@ -163,6 +178,8 @@ struct config {
 	struct config_error_control *error_controls;
 	size_t listener_count; /* at least 1 */
 	struct config_listener *listeners;
+	size_t gateway_count;
+	struct config_gateway *gateways;
 	struct config_control control;
 	struct config_limits limits;
 	enum config_level level;

@@ -120,6 +120,7 @@ config_equal(const struct config *a, const struct config *b)
 	    memcmp(a->file_hash, b->file_hash, sizeof(a->file_hash)) != 0 ||
 	    a->tenant_count != b->tenant_count ||
 	    a->listener_count != b->listener_count ||
+	    a->gateway_count != b->gateway_count ||
 	    a->file_count != b->file_count ||
 	    a->warning_count != b->warning_count ||
 	    !lines_equal(a->files, b->files, a->file_count) ||
@@ -131,6 +132,10 @@ config_equal(const struct config *a, const struct config *b)
 	}
 	for (size_t i = 0; i < a->listener_count; i++) {
 		if (a->listeners[i].gid != b->listeners[i].gid)
+			return false;
+	}
+	for (size_t i = 0; i < a->gateway_count; i++) {
+		if (a->gateways[i].gid != b->gateways[i].gid)
 			return false;
 	}
 	return true;

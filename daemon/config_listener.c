@@ -27,9 +27,8 @@ parse_pattern(struct walk *w, json_t *json, void *row)
 	return walk_text(w, json, 1, CONFIG_NAME_MAX, row);
 }
 
-/* Replaces the patterns, whose default is "*". */
-static int
-parse_patterns(struct walk *w, json_t *json, void *where)
+int
+config_parse_patterns(struct walk *w, json_t *json, void *where)
 {
 	struct config_patterns *p = where;
 	size_t count;
@@ -48,8 +47,8 @@ parse_patterns(struct walk *w, json_t *json, void *where)
 	    w, json, p->list, sizeof(*p->list), &p->count, parse_pattern);
 }
 
-static int
-default_patterns(struct walk *w, struct config_patterns *p)
+int
+config_default_patterns(struct walk *w, struct config_patterns *p)
 {
 	p->list = calloc(1, sizeof(*p->list));
 	if (p->list == NULL)
@@ -126,18 +125,25 @@ find_group(const char *name, gid_t *gid)
 	return found != NULL ? 0 : RLA_ENOENT;
 }
 
+int
+config_parse_group(struct walk *w, json_t *json, char **group, gid_t *gid)
+{
+	int rc = walk_text(w, json, 1, GROUP_NAME_MAX, group);
+
+	if (rc != 0)
+		return rc;
+	rc = find_group(*group, gid);
+	if (rc == RLA_ENOMEM)
+		return walk_nomem(w);
+	return rc == 0 ? 0 : walk_fail(w, "no group has this name");
+}
+
 static int
 parse_group(struct walk *w, json_t *json, void *where)
 {
 	struct config_listener *l = where;
-	int rc = walk_text(w, json, 1, GROUP_NAME_MAX, &l->group);
 
-	if (rc != 0)
-		return rc;
-	rc = find_group(l->group, &l->gid);
-	if (rc == RLA_ENOMEM)
-		return walk_nomem(w);
-	return rc == 0 ? 0 : walk_fail(w, "no group has this name");
+	return config_parse_group(w, json, &l->group, &l->gid);
 }
 
 static const struct walk_key listener_keys[] = {
@@ -155,19 +161,19 @@ static const struct walk_key listener_keys[] = {
     {.name = "rules",
 	.kind = WALK_FUNC,
 	.offset = offsetof(struct config_listener, rules),
-	.func = parse_patterns},
+	.func = config_parse_patterns},
     {.name = "limiters",
 	.kind = WALK_FUNC,
 	.offset = offsetof(struct config_listener, limiters),
-	.func = parse_patterns},
+	.func = config_parse_patterns},
     {.name = "error_controls",
 	.kind = WALK_FUNC,
 	.offset = offsetof(struct config_listener, error_controls),
-	.func = parse_patterns},
+	.func = config_parse_patterns},
     {.name = "trackers",
 	.kind = WALK_FUNC,
 	.offset = offsetof(struct config_listener, trackers),
-	.func = parse_patterns},
+	.func = config_parse_patterns},
     {.name = "adhoc",
 	.kind = WALK_BOOL,
 	.offset = offsetof(struct config_listener, adhoc)},
@@ -228,27 +234,33 @@ takes_name(const char *a, const char *b)
 		   strcmp(b + len, ".new") == 0);
 }
 
+int
+config_check_path(struct walk *w, const char *path, const char *other,
+    const char *kind, const char *whose)
+{
+	const char *a = strrchr(path, '/'), *b = strrchr(other, '/');
+
+	if (!(takes_name(a, b) || takes_name(b, a)) ||
+	    !same_folder(path, other))
+		return 0;
+	if (strcmp(a, b) == 0)
+		return walk_fail(w, "is the path of %s%s, too", kind, whose);
+	return walk_fail(w,
+	    "is too near to that of %s%s: PATH.lock and PATH.new are taken, "
+	    "too",
+	    kind, whose);
+}
+
 /* The value under the cursor against the listeners before this one. */
 static int
 check_path(struct walk *w, const char *path, const struct config_listener *end)
 {
 	const struct config_listener *l = w->config->listeners;
-	const char *name = strrchr(path, '/'), *other;
+	int rc = 0;
 
-	for (; l < end; l++) {
-		other = strrchr(l->path, '/');
-		if (!(takes_name(name, other) || takes_name(other, name)) ||
-		    !same_folder(path, l->path))
-			continue;
-		if (strcmp(name, other) == 0)
-			return walk_fail(
-			    w, "is the path of listener %s, too", l->name);
-		return walk_fail(w,
-		    "is too near to that of listener %s: PATH.lock and "
-		    "PATH.new are taken, too",
-		    l->name);
-	}
-	return 0;
+	for (; l < end && rc == 0; l++)
+		rc = config_check_path(w, path, l->path, "listener ", l->name);
+	return rc;
 }
 
 /* Rows start with their name. */
@@ -268,8 +280,8 @@ matches(const char *pattern, const void *rows, size_t count, size_t size)
 }
 
 /* A pattern that allows nothing is a slip of the pen, or of tomorrow. */
-static int
-warn_of_patterns(struct walk *w, const char *key,
+int
+config_warn_of_patterns(struct walk *w, const char *key,
     const struct config_patterns *p, const void *rows, size_t count,
     size_t size)
 {
@@ -291,26 +303,26 @@ static int
 warn_of_listener(struct walk *w, const struct config_listener *l)
 {
 	const struct config *c = w->config;
-	int rc = warn_of_patterns(
+	int rc = config_warn_of_patterns(
 	    w, "rules", &l->rules, c->rules, c->rule_count, sizeof(*c->rules));
 
 	if (rc == 0)
-		rc = warn_of_patterns(w, "trackers", &l->trackers, c->trackers,
-		    c->tracker_count, sizeof(*c->trackers));
+		rc = config_warn_of_patterns(w, "trackers", &l->trackers,
+		    c->trackers, c->tracker_count, sizeof(*c->trackers));
 	if (rc == 0)
-		rc = warn_of_patterns(w, "limiters", &l->limiters, c->limiters,
-		    c->limiter_count, sizeof(*c->limiters));
+		rc = config_warn_of_patterns(w, "limiters", &l->limiters,
+		    c->limiters, c->limiter_count, sizeof(*c->limiters));
 	if (rc == 0)
-		rc = warn_of_patterns(w, "error_controls", &l->error_controls,
-		    c->error_controls, c->error_control_count,
-		    sizeof(*c->error_controls));
+		rc = config_warn_of_patterns(w, "error_controls",
+		    &l->error_controls, c->error_controls,
+		    c->error_control_count, sizeof(*c->error_controls));
 	return rc;
 }
 
 static int
 default_listener(struct walk *w, struct config_listener *l)
 {
-	int rc = default_patterns(w, &l->rules);
+	int rc = config_default_patterns(w, &l->rules);
 
 	l->mode = 0660;
 	l->gid = (gid_t)-1;
@@ -318,11 +330,11 @@ default_listener(struct walk *w, struct config_listener *l)
 	l->max_connections = 1024;
 	l->max_inflight = 16384;
 	if (rc == 0)
-		rc = default_patterns(w, &l->trackers);
+		rc = config_default_patterns(w, &l->trackers);
 	if (rc == 0)
-		rc = default_patterns(w, &l->limiters);
+		rc = config_default_patterns(w, &l->limiters);
 	if (rc == 0)
-		rc = default_patterns(w, &l->error_controls);
+		rc = config_default_patterns(w, &l->error_controls);
 	return rc;
 }
 

@@ -2,7 +2,7 @@
  * The root of the configuration. Sections are collected first and read in the
  * order of their references, whatever their order in the file: tenants,
  * trackers, rules, metrics, limiters, error controls, listeners, the control
- * socket.
+ * socket, gateways.
  */
 #include "daemon/config_parse.h"
 
@@ -17,6 +17,7 @@ struct root {
 	json_t *error_controls;
 	json_t *listeners;
 	json_t *control;
+	json_t *gateway;
 	json_t *metrics;
 };
 
@@ -29,19 +30,6 @@ _Static_assert(sizeof(enum config_level) == sizeof(int), "WALK_WORD");
 _Static_assert(sizeof(enum config_failure) == sizeof(int), "WALK_WORD");
 _Static_assert(FAILURE_OPEN == 0 && FAILURE_CLOSED == 1, "failure_words");
 _Static_assert(LEVEL_ERROR == 0 && LEVEL_DEBUG == 3, "level_words");
-
-/* Accepts the object when it names nothing. */
-static int
-parse_later(struct walk *w, json_t *json, void *where)
-{
-	size_t count;
-	int rc = walk_count(w, json, JSON_OBJECT, 0, SIZE_MAX, &count);
-
-	(void)where;
-	if (rc == 0 && count > 0)
-		rc = walk_fail(w, "not yet supported");
-	return rc;
-}
 
 static int
 refuse_local(struct walk *w, json_t *json, void *where)
@@ -198,7 +186,9 @@ static const struct walk_key root_keys[] = {
     {.name = "control",
 	.kind = WALK_RAW,
 	.offset = offsetof(struct root, control)},
-    {.name = "gateway", .kind = WALK_FUNC, .func = parse_later},
+    {.name = "gateway",
+	.kind = WALK_RAW,
+	.offset = offsetof(struct root, gateway)},
     {.name = "limits", .kind = WALK_FUNC, .func = parse_limits},
     {.name = "log", .kind = WALK_FUNC, .func = parse_log},
     {.name = "metrics",
@@ -269,5 +259,7 @@ config_parse_root(struct walk *w, json_t *root)
 					       config_parse_listeners);
 	if (rc == 0)
 		rc = config_parse_control(w, r.control);
+	if (rc == 0)
+		rc = section(w, "gateway", r.gateway, config_parse_gateways);
 	return rc;
 }

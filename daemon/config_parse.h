@@ -59,10 +59,27 @@ int config_parse_listeners(struct walk *w, json_t *json);
 /* The default is resolved beside the first listener; paths must differ. */
 int config_parse_control(struct walk *w, json_t *json);
 
+/* After listeners and the control socket, whose paths are taken. */
+int config_parse_gateways(struct walk *w, json_t *json);
+
+/* The path under the cursor against another one, which is that of kind whose,
+ * together "listener main": they must not want the same file. */
+int config_check_path(struct walk *w, const char *path, const char *other,
+    const char *kind, const char *whose);
+int config_parse_group(struct walk *w, json_t *json, char **group, gid_t *gid);
+/* "*" */
+int config_default_patterns(struct walk *w, struct config_patterns *p);
+/* Warns of those that match none of the rows, which start with their name and
+ * are what key says. */
+int config_warn_of_patterns(struct walk *w, const char *key,
+    const struct config_patterns *p, const void *rows, size_t count,
+    size_t size);
 /* Frees the patterns and leaves none. */
 void config_patterns_fini(struct config_patterns *p);
 
-/* WALK_FUNCs. "open" or "closed"; where is an enum config_failure. */
+/* WALK_FUNCs. Replaces the patterns; where is a struct config_patterns. */
+int config_parse_patterns(struct walk *w, json_t *json, void *where);
+/* "open" or "closed"; where is an enum config_failure. */
 int config_parse_failure(struct walk *w, json_t *json, void *where);
 /* A RateLimiter; where is a struct config_rate. */
 int config_parse_rate(struct walk *w, json_t *json, void *where);

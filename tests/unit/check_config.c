@@ -165,7 +165,6 @@ START_TEST(test_sections)
 		"log.level: must be one of \"error\", \"warning\", "
 		"\"info\", \"debug\""},
 	    {"gateway", "{}", NULL},
-	    {"gateway", "{\"front\":{}}", "gateway: not yet supported"},
 	    {"_anything", "[1.5,{\"a\":null}]", NULL},
 	    {"rules._x", "1", NULL},
 	    {"rules.checkout._x", "1", NULL},

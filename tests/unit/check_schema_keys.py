@@ -286,7 +286,8 @@ BARE = {"tenants": {"t": {"key": {"env": "RATELIMITLY_AUTH_KEY"}}}}
 SMALL = {**BARE, "trackers": {"k": {}}, "listeners": {"l": {}}, "rules": {
     "r": {"resources": [{"bucket": "b"}], "guards": [{"tracker": "k"}]},
     "s": {"on_failure": {"local": {}}}},
-    "limiters": {"m": {}}, "error_controls": {"e": {}}}
+    "limiters": {"m": {}}, "error_controls": {"e": {}},
+    "gateway": {"g": {"listen": "127.0.0.1:80"}}}
 # What is neither required nor one of several, and has no default.
 WITHOUT_DEFAULT = {("listeners",), ("rules", "tenant")}
 
@@ -319,7 +320,8 @@ NAMED = ("the object before the list",)
 SECTIONS = {"DESCRIPTION": (), "Tenants": ("tenants",),
             "Trackers": ("trackers",), "Rules": ("rules",),
             "Limiters": ("limiters",), "Error controls": ("error_controls",),
-            "Listeners": ("listeners",), "Control, limits, log": NAMED,
+            "Listeners": ("listeners",), "Gateways": ("gateway",),
+            "Control, limits, log": NAMED,
             "Metrics": ("metrics",)}
 
 

@@ -55,6 +55,12 @@ class Maker:
             return f"192.0.2.{self.count % 256}:{port}"
         return f"[2001:db8::{self.count:x}]:{port}"
 
+    def listen(self):
+        self.count += 1
+        where = self.random.choice(["127.0.0.1", "127.3.2.1", "[::1]"])
+        return self.random.choice(
+            [f"{where}:{self.count % 65535 + 1}", "unix:" + self.path()])
+
     def text(self, what):
         """A text for the key of this name, or for an item of its list."""
         rnd = self.random
@@ -74,6 +80,7 @@ class Maker:
             "bucket": self.template, "path": self.path,
             "mode": lambda: f"{rnd.choice(['', '0'])}{rnd.randrange(512):03o}",
             "group": lambda: "root",
+            "listen": self.listen, "key_header": lambda: "X-Key",
             "rules": self.name, "trackers": self.name,
             "limiters": self.name, "error_controls": self.name,
         }[what]()
@@ -196,6 +203,12 @@ class Maker:
             if name in control:
                 control[name] = delay
 
+    @staticmethod
+    def mend_gateway(gateway):
+        if not gateway["listen"].startswith("unix:"):
+            gateway.pop("mode", None)
+            gateway.pop("group", None)
+
     def configuration(self):
         root = self.value(SCHEMA)
         names = {section: [name for name in root.get(section, {})
@@ -209,6 +222,9 @@ class Maker:
         for name, control in root.get("error_controls", {}).items():
             if name[0] != "_":
                 self.mend_error_control(control)
+        for name, gateway in root.get("gateway", {}).items():
+            if name[0] != "_":
+                self.mend_gateway(gateway)
         for name in names["listeners"]:
             root["listeners"][name]["path"] = self.path()
         if "path" in root.get("control", {}):

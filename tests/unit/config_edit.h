@@ -31,7 +31,9 @@ static const char base[] =
 						    "\"error_controls\":{\"smtp\":{\"min_delay_ms\":1,\"max_delay_ms\":3600000}},"
 						    "\"listeners\":{\"main\":{\"path\":\"/run/x/agent.sock\"},"
 						    "\"second\":{\"path\":\"/run/x/second.sock\"}},"
-						    "\"control\":{},\"limits\":{},\"log\":{}}";
+						    "\"control\":{},\"limits\":{},\"log\":{},"
+						    "\"gateway\":{\"front\":{\"listen\":\"127.0.0.1:8080\"},"
+						    "\"local\":{\"listen\":\"unix:/run/x/http.sock\"}}}";
 
 struct edit {
 	const char *path;  /* dots; digits are indexes; "na.me" is "na:me" */

@@ -218,6 +218,25 @@ show_listener(const struct config_listener *l)
 }
 
 static json_t *
+show_gateway(const struct config_gateway *g)
+{
+	json_t *out = json_object();
+
+	set(out, "listen",
+	    g->tcp ? json_string(g->address)
+		   : json_sprintf("unix:%s", g->address));
+	set(out, "mode", show_mode(g->mode));
+	set(out, "group",
+	    g->group == NULL ? json_null() : json_string(g->group));
+	set(out, "rules", show_patterns(&g->rules));
+	set(out, "deny_status", number(g->deny_status));
+	set(out, "key_header",
+	    g->key_header == NULL ? json_null() : json_string(g->key_header));
+	set(out, "max_connections", number(g->max_connections));
+	return out;
+}
+
+static json_t *
 show_limits(const struct config_limits *l)
 {
 	json_t *out = json_object();
@@ -237,7 +256,7 @@ show(const struct config *c)
 	json_t *trackers = json_object(), *rules = json_object();
 	json_t *listeners = json_object(), *control = json_object();
 	json_t *limiters = json_object(), *controls = json_object();
-	json_t *log = json_object();
+	json_t *log = json_object(), *gateways = json_object();
 
 	for (size_t i = 0; i < c->tenant_count; i++)
 		set(tenants, c->tenants[i].name, show_tenant(&c->tenants[i]));
@@ -255,6 +274,9 @@ show(const struct config *c)
 	for (size_t i = 0; i < c->listener_count; i++)
 		set(listeners, c->listeners[i].name,
 		    show_listener(&c->listeners[i]));
+	for (size_t i = 0; i < c->gateway_count; i++)
+		set(gateways, c->gateways[i].name,
+		    show_gateway(&c->gateways[i]));
 	set(control, "path", json_string(c->control.path));
 	set(control, "mode", show_mode(c->control.mode));
 	set(log, "level", json_string(levels[c->level]));
@@ -267,6 +289,7 @@ show(const struct config *c)
 	set(out, "error_controls", controls);
 	set(out, "listeners", listeners);
 	set(out, "control", control);
+	set(out, "gateway", gateways);
 	set(out, "limits", show_limits(&c->limits));
 	set(out, "log", log);
 	return out;

@@ -226,6 +226,7 @@ SHOWN = {
     "servers": lambda text: len(text),
     "mode": lambda text: text if text.isalpha() else text.zfill(4),
     "path": lambda text: text and re.sub(r"(/\.?)+(?=/)", "", text),
+    "listen": lambda text: re.sub(r"(/\.?)+(?=/)", "", text),
 }
 ABSENT = object()
 RESOLVED = {
