@@ -1,8 +1,8 @@
 /*
- * One listening socket and its path. Owned by whoever accepts. Invariant:
- * while the lock is held no other agent touches the path, and what is
- * unlinked is a socket that nobody serves, or our own. One that was adopted is
- * only accepted from.
+ * One listening socket and its path, or its address. Owned by whoever accepts.
+ * Invariant: while the lock is held no other agent touches the path, and what
+ * is unlinked is a socket that nobody serves, or our own. One that was adopted
+ * is only accepted from.
  */
 #include "daemon/io/listener.h"
 
@@ -22,6 +22,8 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
+#include "daemon/io/address.h"
+
 #define ACCEPTS  64 /* of one wake-up */
 #define PAUSE_US 100000
 #define MODE_ALL 0777
@@ -34,6 +36,7 @@ struct listener {
 	int fd;
 	bool bound;   /* dev and ino are those of our socket */
 	bool adopted; /* the descriptor and the file are somebody else's */
+	bool tcp;     /* no file: the path is only what it is called */
 	bool started;
 	bool accepting;
 	dev_t dev;
@@ -313,7 +316,7 @@ listener_start(struct listener *l, char err[LISTENER_ERR_MAX])
 		return fail(l, err, "cannot listen: %s", strerror(errno));
 	if (event_add(&l->readable, NULL) != 0)
 		return fail(l, err, "cannot watch: out of memory");
-	if (!l->adopted && move_into_place(l) != 0)
+	if (!l->adopted && !l->tcp && move_into_place(l) != 0)
 		return fail(
 		    l, err, "cannot take its place: %s", strerror(errno));
 	l->started = true;
@@ -364,7 +367,7 @@ listener_change(
 	struct stat st;
 	int fd, r;
 
-	if (l->adopted)
+	if (l->adopted || l->tcp)
 		return 0;
 	fd = open(at->sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -429,6 +432,44 @@ listener_adopt(struct loop *loop, int fd, const char *path,
 	l->adopted = true;
 	l->fd = fd;
 	if (attach(l, err) == 0)
+		return l;
+	listener_free(l);
+	return NULL;
+}
+
+/* One that is bound, to an address that a killed process may just have used. */
+static int
+bind_tcp(
+    struct listener *l, const struct endpoint *at, char err[LISTENER_ERR_MAX])
+{
+	const int on = 1, type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+	union address sa;
+	const socklen_t len = address_to_sockaddr(at, &sa);
+
+	l->fd = socket(sa.any.sa_family, type, 0);
+	if (l->fd < 0)
+		return fail(l, err, "%s", strerror(errno));
+	if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    (at->family == 6 && setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY,
+				    &on, sizeof(on)) != 0))
+		return fail(l, err, "%s", strerror(errno));
+	if (bind(l->fd, &sa.any, len) != 0)
+		return fail(l, err, "cannot bind: %s", strerror(errno));
+	return 0;
+}
+
+struct listener *
+listener_new_tcp(struct loop *loop, const struct endpoint *at,
+    listener_accept_fn *accepted, void *arg, char err[LISTENER_ERR_MAX])
+{
+	char text[ADDRESS_TEXT_MAX];
+	struct listener *l =
+	    listener_alloc(loop, address_format(at, text), accepted, arg, err);
+
+	if (l == NULL)
+		return NULL;
+	l->tcp = true;
+	if (bind_tcp(l, at, err) == 0 && attach(l, err) == 0)
 		return l;
 	listener_free(l);
 	return NULL;

@@ -1,7 +1,7 @@
 /*
- * A Unix listening socket: the lock, the stale file of a killed process, mode
- * and group, and accepting; or one that was passed to this process. Owned by
- * whoever accepts.
+ * A listening socket: one with a path, with the lock, the stale file of a
+ * killed process, mode and group; one of TCP; or one that was passed to this
+ * process. Owned by whoever accepts.
  */
 #ifndef DAEMON_IO_LISTENER_H
 #define DAEMON_IO_LISTENER_H
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/core/endpoint.h"
 #include "daemon/io/loop.h"
 
 #define LISTENER_BACKLOG 4096
@@ -37,12 +38,15 @@ struct listener *listener_new(struct loop *loop, const char *path, mode_t mode,
  */
 struct listener *listener_adopt(struct loop *loop, int fd, const char *path,
     listener_accept_fn *accepted, void *arg, char err[LISTENER_ERR_MAX]);
+/* One of TCP. It has no file, no mode and no lock. */
+struct listener *listener_new_tcp(struct loop *loop, const struct endpoint *at,
+    listener_accept_fn *accepted, void *arg, char err[LISTENER_ERR_MAX]);
 /* Listens and accepts from now on; again: nothing. Returns 0, or -1 with err
  * set. */
 int listener_start(struct listener *listener, char err[LISTENER_ERR_MAX]);
 /* Changes mode and group of the socket's file, before or after it listens,
- * unless the socket was adopted; gid (gid_t)-1: the group that it had without
- * one. Returns 0, or -1 with err set and both as they were. */
+ * unless it has none, or was adopted; gid (gid_t)-1: the group that it had
+ * without one. Returns 0, or -1 with err set and both as they were. */
 int listener_change(struct listener *listener, mode_t mode, gid_t gid,
     char err[LISTENER_ERR_MAX]);
 /* Stops accepting and unlinks the path, if it is still this socket's, and was
