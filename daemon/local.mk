@@ -44,6 +44,10 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/dnsfault.c daemon/io/dnsfault.h \
 	daemon/io/dnsscan.c daemon/io/dnsscan.h \
 	daemon/io/dnswire.c daemon/io/dnswire.h \
+	daemon/io/http.c daemon/io/http.h \
+	daemon/io/http_linger.c \
+	daemon/io/http_private.h \
+	daemon/io/http_request.c \
 	daemon/io/listener.c daemon/io/listener.h \
 	daemon/io/loop.c daemon/io/loop.h \
 	daemon/io/loop_private.h \
@@ -57,7 +61,8 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/udp_receive.c \
 	daemon/io/udp_send.c \
 	daemon/io/watch.c daemon/io/watch.h
-daemon_io_libio_a_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(LDNS_CFLAGS)
+daemon_io_libio_a_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(LDNS_CFLAGS) \
+	$(MICROHTTPD_CFLAGS)
 
 daemon_libdaemon_a_SOURCES = \
 	daemon/agent.c daemon/agent.h \
@@ -68,6 +73,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/config.c daemon/config.h \
 	daemon/config_env.c \
 	daemon/config_equal.c \
+	daemon/config_gateway.c \
 	daemon/config_hash.c daemon/config_hash.h \
 	daemon/config_key.c daemon/config_key.h \
 	daemon/config_limiter.c \
@@ -101,6 +107,10 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/dispatch_private.h \
 	daemon/dispatch_report.c \
 	daemon/dispatch_request.c \
+	daemon/gateway.c daemon/gateway.h \
+	daemon/gateway_answer.c daemon/gateway_answer.h \
+	daemon/gateway_fields.c daemon/gateway_fields.h \
+	daemon/gateway_target.c daemon/gateway_target.h \
 	daemon/limiters.c daemon/limiters.h \
 	daemon/limiters_error.c \
 	daemon/limiters_private.h \
@@ -148,7 +158,7 @@ daemon_libdaemon_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 # In the order of linking.
 DAEMON_LIBS = daemon/libdaemon.a daemon/io/libio.a daemon/core/libcore.a \
 	$(PROTO_LIBS)
-DAEMON_EXT_LIBS = $(EVENT_LIBS) $(LDNS_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
+DAEMON_EXT_LIBS = $(EVENT_LIBS) $(MICROHTTPD_LIBS) $(LDNS_LIBS) $(JANSSON_LIBS) $(CRYPTO_LIBS)
 
 sbin_PROGRAMS += rl-agent
 rl_agent_SOURCES = daemon/main.c

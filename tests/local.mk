@@ -39,6 +39,7 @@ unit_tests = \
 	tests/unit/check_clock \
 	tests/unit/check_config \
 	tests/unit/check_config_equal \
+	tests/unit/check_config_gateway \
 	tests/unit/check_config_key \
 	tests/unit/check_config_limiter \
 	tests/unit/check_config_listener \
@@ -74,6 +75,9 @@ unit_tests = \
 	tests/unit/check_errorrate \
 	tests/unit/check_errorrate_random \
 	tests/unit/check_estimate \
+	tests/unit/check_gateway_answer \
+	tests/unit/check_gateway_fields \
+	tests/unit/check_gateway_target \
 	tests/unit/check_heap \
 	tests/unit/check_histogram \
 	tests/unit/check_id \

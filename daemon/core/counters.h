@@ -77,7 +77,14 @@
 	X(reports_refused, "Latency reports refused")                          \
 	X(limiter_calls, "Acquires, begins and successes that were answered")  \
 	X(limiter_calls_failed, "Of these, failed")                            \
-	X(decisions_unsaid, "Lines of decisions that the log had no room for")
+	X(decisions_unsaid, "Lines of decisions that the log had no room for") \
+	X(http_connections, "HTTP connections accepted")                       \
+	X(http_refused, "HTTP connections refused by cap")                     \
+	X(http_2xx, "HTTP requests answered with 200")                         \
+	X(http_4xx, "HTTP requests answered with a status of 400 to 499")      \
+	X(http_5xx, "HTTP requests answered with a status of 500 to 599")      \
+	X(http_bad, "HTTP requests broken off, or that are no HTTP")           \
+	X(http_slow, "HTTP connections closed for a slow request or reader")
 
 /* X(field, help). Of one rule. */
 #define RULE_COUNTERS(X)                                         \
