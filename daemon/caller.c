@@ -70,11 +70,11 @@ descriptors_short(int fd)
 	return (rlim_t)fd >= lim.rlim_cur - reserve;
 }
 
-/* Callers that the kernel tells nothing of are not one user. */
-static bool
-is_known(const struct caller *c)
+/* Those are not one user. */
+bool
+caller_is_unknown(const struct caller *c)
 {
-	return c->uid != CALLER_NO_UID;
+	return c->uid == CALLER_NO_UID;
 }
 
 /* What it is refused for, and counts that; or NULL. */
@@ -90,7 +90,8 @@ refusal(const struct caller *c, const struct port *p, int fd)
 	}
 	if (p->control)
 		return NULL;
-	if (is_known(c) && c->all->connections >= l->max_connections_per_uid) {
+	if (!caller_is_unknown(c) &&
+	    c->all->connections >= l->max_connections_per_uid) {
 		n->cap_connections_uid++;
 		return "too many connections of this uid";
 	}
@@ -165,7 +166,8 @@ caller_full(struct caller *c)
 		return &d->counters.cap_inflight_listener;
 	if (c->here->inflight >= most_of_one(c->port))
 		return &d->counters.cap_inflight_share;
-	if (c->all->inflight >= l->max_inflight_per_uid && is_known(c))
+	if (c->all->inflight >= l->max_inflight_per_uid &&
+	    !caller_is_unknown(c))
 		return &d->counters.cap_inflight_uid;
 	if (d->requests.count >= l->max_inflight)
 		return &d->counters.cap_inflight;
@@ -206,4 +208,10 @@ bool
 caller_may_stay(const struct caller *c)
 {
 	return !c->port->leaving;
+}
+
+const struct config_gateway *
+caller_gateway(const struct caller *c)
+{
+	return c->port->is.gateway;
 }

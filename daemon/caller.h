@@ -61,6 +61,11 @@ void caller_end(struct caller *c);
 /* Is its port still there? Not after a reload that closed it. */
 bool caller_may_stay(const struct caller *c);
 
+/* The gateway that it came through; NULL for IPC, and when it may not stay. */
+const struct config_gateway *caller_gateway(const struct caller *c);
+/* Is it one that the kernel tells nothing of: over TCP? */
+bool caller_is_unknown(const struct caller *c);
+
 /* A check of a rule; arrived: when it came, loop_now() time. */
 void dispatch_check_rule(
     struct caller *c, uint64_t id, const struct ipc_check *m, int64_t arrived);

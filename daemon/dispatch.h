@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/caller.h"
 #include "daemon/core/counters.h"
 #include "daemon/io/activation.h"
 #include "daemon/io/loop.h"
@@ -39,6 +40,8 @@ struct dispatch_env {
 	/* An authorised QUIT, RELOAD or DRAIN came. The last two are answered
 	 * by dispatch_reloaded() and at the end. */
 	void (*control)(void *arg, uint16_t type);
+	/* Somebody has connected to a gateway, whose port it is: takes fd. */
+	void (*accepted)(void *arg, struct port *port, int fd);
 	void *arg;
 };
 
@@ -70,6 +73,8 @@ void dispatch_reloaded(
 void dispatch_ready(struct dispatch *d);
 /* Is a decision possible: does every tenant know a server? */
 bool dispatch_is_ready(const struct dispatch *d);
+/* Why it is not: the first tenant that knows none, and what DNS says of it. */
+void dispatch_unready(const struct dispatch *d, char text[RULES_TEXT_MAX]);
 
 /* Stops accepting, says GO_AWAY; requests in flight go on. */
 void dispatch_drain(struct dispatch *d);
@@ -80,11 +85,13 @@ uint32_t dispatch_inflight(const struct dispatch *d);
 /* Nothing in flight, and every answer is with the kernel. */
 bool dispatch_idle(const struct dispatch *d);
 
-/* One row per listener, the control socket last; false past the end. */
+/* One row per listener, then the control socket, then one per gateway; false
+ * past the end. */
 struct dispatch_port {
 	const char *name; /* "control" for the control socket */
-	const char *path;
+	const char *path; /* ADDRESS:PORT for TCP */
 	bool control;
+	const struct config_gateway *gateway; /* NULL: it is none */
 	uint32_t connections;
 	uint32_t max_connections;
 	uint32_t inflight;
@@ -103,5 +110,7 @@ struct dispatch_queues {
 };
 void dispatch_queues(const struct dispatch *d, struct dispatch_queues *out);
 const struct agent_counters *dispatch_counters(const struct dispatch *d);
+/* For who else counts in them. */
+struct agent_counters *dispatch_counting(struct dispatch *d);
 
 #endif

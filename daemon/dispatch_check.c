@@ -127,6 +127,10 @@ start(struct asking *a)
 		    "operation_id: in flight already");
 		return;
 	}
+	if (d->draining) {
+		fail(a, IPC_REASON_DRAINING, "the agent is going away");
+		return;
+	}
 	full = caller_full(a->by);
 	if (full != NULL || (r = dispatch_request_new(a)) == NULL) {
 		too_many(a, full, "too many checks in flight");

@@ -30,19 +30,24 @@ waiter_free(struct waiter *wt)
 
 static const char going_away[] = "the agent is going away";
 
-/* The answer to a WAIT whose time is up: the first tenant that is not ready,
- * and what DNS says of it. */
+void
+dispatch_unready(const struct dispatch *d, char text[RULES_TEXT_MAX])
+{
+	const char *why;
+	const struct config_tenant *tenant = setup_unready(d->env.setup, &why);
+
+	message_format(text, RULES_TEXT_MAX,
+	    "no decision is possible yet, tenant %s: %s",
+	    tenant != NULL ? tenant->name : "", why);
+}
+
+/* The answer to a WAIT whose time is up. */
 static void
 send_not_ready(struct client *c, uint64_t id)
 {
-	const struct setup *setup = c->is.dispatch->env.setup;
 	char text[RULES_TEXT_MAX];
-	const char *why;
-	const struct config_tenant *tenant = setup_unready(setup, &why);
 
-	message_format(text, sizeof(text),
-	    "no decision is possible yet, tenant %s: %s",
-	    tenant != NULL ? tenant->name : "", why);
+	dispatch_unready(c->is.dispatch, text);
 	dispatch_send_done(c, id, IPC_REASON_TIMEOUT, text);
 }
 
@@ -284,6 +289,7 @@ dispatch_drain(struct dispatch *d)
 {
 	struct client *c;
 
+	d->draining = true;
 	dispatch_ports_close(d);
 	for (c = d->clients; c != NULL; c = c->next) {
 		if (c->is.port->control)
@@ -357,6 +363,12 @@ dispatch_queues(const struct dispatch *d, struct dispatch_queues *out)
 
 const struct agent_counters *
 dispatch_counters(const struct dispatch *d)
+{
+	return &d->counters;
+}
+
+struct agent_counters *
+dispatch_counting(struct dispatch *d)
 {
 	return &d->counters;
 }

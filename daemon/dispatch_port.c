@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "daemon/log.h"
@@ -22,14 +23,33 @@ _Static_assert(PORT_ERR_MAX >= LISTENER_ERR_MAX, "room for its lines");
 static size_t
 spec_count(const struct config *config)
 {
-	return config->listener_count + 1;
+	return config->listener_count + 1 + config->gateway_count;
 }
 
+static struct port_spec
+gateway_spec(const struct config_gateway *g)
+{
+	return (struct port_spec){
+	    .name = g->name,
+	    .path = g->address,
+	    .mode = g->mode,
+	    .gid = g->gid,
+	    .max_connections = g->max_connections,
+	    .max_inflight = g->max_connections,
+	    .rules = &g->rules,
+	    .gateway = g,
+	};
+}
+
+/* Listeners, then control, then gateways. */
 static struct port_spec
 spec_of(const struct config *config, size_t i)
 {
 	const struct config_listener *l = &config->listeners[i];
 
+	if (i > config->listener_count)
+		return gateway_spec(
+		    &config->gateways[i - config->listener_count - 1]);
 	if (i == config->listener_count)
 		return (struct port_spec){
 		    .name = "control",
@@ -59,17 +79,48 @@ port_free(struct port *p)
 	free(p);
 }
 
-/* The port in force with that path. */
+static bool
+is_tcp(const struct port_spec *spec)
+{
+	return spec->gateway != NULL && spec->gateway->tcp;
+}
+
+static bool
+same_place(const struct port_spec *a, const struct port_spec *b)
+{
+	if (is_tcp(a) || is_tcp(b))
+		return strcmp(a->path, b->path) == 0;
+	return config_same_path(a->path, b->path);
+}
+
+/* The port in force that listens there. */
 static struct port *
-port_at(const struct dispatch *d, const char *path)
+port_at(const struct dispatch *d, const struct port_spec *spec)
 {
 	size_t i;
 
 	for (i = 0; i < d->port_count; i++) {
-		if (config_same_path(d->ports[i]->is.path, path))
+		if (same_place(&d->ports[i]->is, spec))
 			return d->ports[i];
 	}
 	return NULL;
+}
+
+/* Do both speak the same? */
+static bool
+same_kind(const struct port_spec *a, const struct port_spec *b)
+{
+	return (a->listener == NULL) == (b->listener == NULL) &&
+	       (a->gateway == NULL) == (b->gateway == NULL);
+}
+
+static void
+gateway_accepted(void *arg, int fd)
+{
+	struct port *p = arg;
+	const struct dispatch_env *env = &p->dispatch->env;
+
+	env->accepted(env->arg, p, fd);
 }
 
 /* On the socket that was passed to this process, or fd -1: one of its own. */
@@ -77,13 +128,17 @@ static struct listener *
 port_listener(struct port *p, int fd, char err[PORT_ERR_MAX])
 {
 	struct loop *loop = p->dispatch->env.loop;
+	listener_accept_fn *accepted =
+	    p->is.gateway != NULL ? gateway_accepted : client_accepted;
 
 	p->adopted = fd >= 0;
 	if (p->adopted)
-		return listener_adopt(
-		    loop, fd, p->is.path, client_accepted, p, err);
+		return listener_adopt(loop, fd, p->is.path, accepted, p, err);
+	if (is_tcp(&p->is))
+		return listener_new_tcp(
+		    loop, &p->is.gateway->at, accepted, p, err);
 	return listener_new(
-	    loop, p->is.path, p->is.mode, p->is.gid, client_accepted, p, err);
+	    loop, p->is.path, p->is.mode, p->is.gid, accepted, p, err);
 }
 
 static struct port *
@@ -92,10 +147,10 @@ port_new(struct dispatch *d, const struct port_spec *spec, int fd,
 {
 	struct port *p;
 
-	if (port_at(d, spec->path) != NULL) {
+	if (port_at(d, spec) != NULL) {
 		snprintf(err, PORT_ERR_MAX,
-		    "%s: a listener and the control socket cannot take each "
-		    "other's place in one step",
+		    "%s: listeners, gateways and the control socket cannot "
+		    "take each other's place in one step",
 		    spec->path);
 		return NULL;
 	}
@@ -106,7 +161,7 @@ port_new(struct dispatch *d, const struct port_spec *spec, int fd,
 	}
 	p->dispatch = d;
 	p->number = ++d->last_port;
-	p->control = spec->listener == NULL;
+	p->control = spec->listener == NULL && spec->gateway == NULL;
 	p->is = *spec;
 	p->listener = port_listener(p, fd, err);
 	if (p->listener != NULL)
@@ -129,10 +184,28 @@ static int
 fail(const struct config *config, const struct port_spec *spec, const char *why,
     char err[DISPATCH_ERR_MAX])
 {
-	message_format(err, DISPATCH_ERR_MAX, "%s: %s%s.path: %s",
-	    config->source, spec->listener != NULL ? "listeners." : "",
-	    spec->name, why);
+	const char *table = "";
+
+	if (spec->gateway != NULL)
+		table = "gateway.";
+	else if (spec->listener != NULL)
+		table = "listeners.";
+	message_format(err, DISPATCH_ERR_MAX, "%s: %s%s.%s: %s", config->source,
+	    table, spec->name, spec->gateway != NULL ? "listen" : "path", why);
 	return -1;
+}
+
+/* The socket that was passed for it. */
+static int
+take_passed(const struct dispatch *d, const struct port_spec *spec, int *fd,
+    char err[PORT_ERR_MAX])
+{
+	char name[sizeof("gateway.") + CONFIG_NAME_MAX];
+
+	snprintf(name, sizeof(name), "%s%s",
+	    spec->gateway != NULL ? "gateway." : "", spec->name);
+	return activation_take(
+	    d->env.activation, name, spec->path, config_same_path, fd, err);
 }
 
 /* The sockets of another configuration while it is not in force. */
@@ -148,13 +221,12 @@ plan_port(struct dispatch *d, struct plan *plan, char err[DISPATCH_ERR_MAX])
 {
 	char why[PORT_ERR_MAX];
 	const struct port_spec spec = spec_of(plan->config, plan->count);
-	struct port *p = port_at(d, spec.path);
+	struct port *p = port_at(d, &spec);
 	int fd;
 
-	if (activation_take(d->env.activation, spec.name, spec.path,
-		config_same_path, &fd, why) != 0)
+	if (take_passed(d, &spec, &fd, why) != 0)
 		p = NULL;
-	else if (p == NULL || p->control != (spec.listener == NULL))
+	else if (p == NULL || !same_kind(&p->is, &spec))
 		p = port_new(d, &spec, fd, why);
 	else if (port_change(p, &p->is, &spec, why) != 0)
 		p = NULL;
@@ -250,7 +322,7 @@ compare_mode(const struct port *p, const struct port_spec *spec)
 	char is[8], wanted[8];
 	struct stat st;
 
-	if (!p->adopted || stat(spec->path, &st) != 0 ||
+	if (!p->adopted || is_tcp(spec) || stat(spec->path, &st) != 0 ||
 	    (st.st_mode & MODE_ALL) == spec->mode)
 		return;
 	snprintf(is, sizeof(is), "%04o", (unsigned int)(st.st_mode & MODE_ALL));
@@ -362,6 +434,7 @@ dispatch_port(const struct dispatch *d, size_t index, struct dispatch_port *out)
 	out->name = p->is.name;
 	out->path = p->is.path;
 	out->control = p->control;
+	out->gateway = p->is.gateway;
 	out->connections = p->connections;
 	out->max_connections = p->is.max_connections;
 	out->max_inflight = p->is.max_inflight;

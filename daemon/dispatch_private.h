@@ -36,13 +36,14 @@
 /* What a configuration says of a socket; borrowed from it. */
 struct port_spec {
 	const char *name; /* "control" for the control socket */
-	const char *path;
+	const char *path; /* ADDRESS:PORT for TCP */
 	mode_t mode;
 	gid_t gid; /* -1: the process's */
 	uint32_t max_connections;
 	uint32_t max_inflight;
 	const struct config_patterns *rules;    /* NULL: none are offered */
-	const struct config_listener *listener; /* NULL: none, or control */
+	const struct config_listener *listener; /* NULL: no IPC, or control */
+	const struct config_gateway *gateway;   /* NULL: no HTTP */
 };
 
 /* One listening socket and its caps. */
@@ -148,7 +149,8 @@ struct dispatch {
 	uint64_t last_caller;
 	struct port **ports; /* listeners, then control */
 	size_t port_count;
-	bool opened; /* applications are let in */
+	bool opened;   /* applications are let in */
+	bool draining; /* no check is begun */
 	struct table uses;
 	struct table requests;
 	struct slab slots[REQUEST_CLASSES];

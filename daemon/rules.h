@@ -20,7 +20,7 @@
 
 /* What the kernel and the socket say of the caller. */
 struct rules_caller {
-	uid_t uid;
+	uid_t uid; /* both -1: it says nothing */
 	gid_t gid;
 	const char *listener;
 	const uint8_t *key; /* NULL: none given */

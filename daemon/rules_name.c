@@ -71,7 +71,7 @@ number(uint32_t value, uint8_t room[NUMBER_MAX], size_t *len)
 	return room + at;
 }
 
-/* What a part stands for; NULL when it is a key that is not there. */
+/* What a part stands for; NULL when that is not there. */
 static const uint8_t *
 value_of(const struct rules_part *part, const struct rules_caller *caller,
     uint8_t room[NUMBER_MAX], size_t *len)
@@ -84,9 +84,13 @@ value_of(const struct rules_part *part, const struct rules_caller *caller,
 		*len = caller->key_len;
 		return caller->key;
 	case TEMPLATE_UID:
-		return number(caller->uid, room, len);
+		return caller->uid == (uid_t)-1
+			   ? NULL
+			   : number(caller->uid, room, len);
 	case TEMPLATE_GID:
-		return number(caller->gid, room, len);
+		return caller->gid == (gid_t)-1
+			   ? NULL
+			   : number(caller->gid, room, len);
 	case TEMPLATE_LISTENER:
 		*len = strlen(caller->listener);
 		return (const uint8_t *)caller->listener;
@@ -118,7 +122,11 @@ rules_expand(const struct rules_name *n, const struct rules_caller *caller,
 		value = value_of(&n->parts[i], caller, digits, &len);
 		if (value == NULL)
 			return rules_fail(RLA_EINVAL, text,
-			    "%s \"%s\" needs a key", n->kind, n->source);
+			    "%s \"%s\" needs %s", n->kind, n->source,
+			    n->parts[i].is == TEMPLATE_KEY
+				? "a key"
+				: "a caller whom the kernel knows: over TCP "
+				  "there is no {uid} and no {gid}");
 		if (len > CONFIG_NAME_MAX - used)
 			return rules_fail(RLA_EINVAL, text,
 			    "%s \"%s\" is longer than %d bytes with its "

@@ -23,8 +23,8 @@
 #define LINGER_MAX   64 /* connections; over it the oldest goes */
 #define GROUPS       64 /* usual most of a process */
 
-static int
-peer_of(int fd, struct conn_peer *peer)
+int
+conn_peer_of(int fd, struct conn_peer *peer)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
@@ -54,7 +54,7 @@ conn_new(
 	struct conn_line *line;
 	struct conn *conn;
 
-	if (peer_of(fd, &peer) != 0 || !make_nonblocking(fd))
+	if (conn_peer_of(fd, &peer) != 0 || !make_nonblocking(fd))
 		return NULL;
 	line = connline_get(pool, peer.uid);
 	conn = line != NULL ? slab_get(&pool->slab) : NULL;

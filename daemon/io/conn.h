@@ -35,6 +35,10 @@ struct conn_peer {
 	gid_t gid; /* primary */
 };
 
+/* Of a connected socket; uid and gid -1 for one that is no Unix socket. 0, or
+ * -1 with errno. */
+int conn_peer_of(int fd, struct conn_peer *peer);
+
 struct conn_hooks {
 	/* One whole frame; payload borrows the read buffer. */
 	void (*frame)(void *arg, struct conn *conn, const struct ipc_head *head,
