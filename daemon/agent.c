@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/gateway.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/status.h"
@@ -248,6 +249,7 @@ agent_quit(struct agent *a)
 	agent_notify_stopping(a, loop_now());
 	log_info("quit", "inflight=%u", dispatch_inflight(a->dispatch));
 	dispatch_stop(a->dispatch);
+	gateway_stop(a->gateway);
 	loop_defer(a->loop, &a->leave);
 }
 
@@ -257,7 +259,8 @@ drain_check(void *arg)
 {
 	struct agent *a = arg;
 
-	if (!dispatch_idle(a->dispatch) && loop_now() < a->drain_until)
+	if (!(dispatch_idle(a->dispatch) && gateway_idle(a->gateway)) &&
+	    loop_now() < a->drain_until)
 		loop_timer_set(a->drain_timer, loop_now() + DRAIN_POLL_US);
 	else
 		agent_quit(a);
@@ -278,6 +281,7 @@ agent_drain(struct agent *a)
 	    loop_now() + (int64_t)a->longest_horizon_ms * 1000 + DRAIN_GRACE_US;
 	agent_notify_stopping(a, a->drain_until);
 	log_info("drain", "inflight=%u", dispatch_inflight(a->dispatch));
+	gateway_drain(a->gateway);
 	setup_end(a->setup, NULL);
 	dispatch_drain(a->dispatch);
 	loop_timer_set(a->drain_timer, loop_now());
@@ -341,13 +345,52 @@ agent_prepare(struct agent *a, struct config *config, char err[AGENT_ERR_MAX])
 	return next;
 }
 
+static char *
+metrics(void *arg)
+{
+	return document(arg, IPC_METRICS, NULL);
+}
+
+/* Once a configuration has one. */
+static int
+open_gateway(
+    struct agent *a, const struct config *config, char err[AGENT_ERR_MAX])
+{
+	const struct gateway_env env = {
+	    .loop = a->loop,
+	    .random = a->random,
+	    .dispatch = a->dispatch,
+	    .metrics = metrics,
+	    .arg = a,
+	};
+
+	if (a->gateway != NULL || config->gateway_count == 0)
+		return 0;
+	a->gateway = gateway_new(&env);
+	if (a->gateway != NULL)
+		return 0;
+	snprintf(err, AGENT_ERR_MAX,
+	    "gateway: no memory or no descriptors are left");
+	return -1;
+}
+
+static void
+accepted(void *arg, struct port *port, int fd)
+{
+	struct agent *a = arg;
+
+	gateway_accepted(a->gateway, port, fd);
+}
+
 int
 agent_follow(struct agent *a, struct setup *next, char err[AGENT_ERR_MAX])
 {
 	struct setup *old = a->setup;
 
-	if (dispatch_follow(a->dispatch, next, err) != 0)
+	if (open_gateway(a, next->config, err) != 0 ||
+	    dispatch_follow(a->dispatch, next, err) != 0)
 		return -1;
+	gateway_follow(a->gateway);
 	a->setup = next;
 	a->loading.at = loop_now();
 	setup_begin(next, old);
@@ -370,12 +413,14 @@ open_dispatch(struct agent *a, char err[AGENT_ERR_MAX])
 	    .document = document,
 	    .explain = explain,
 	    .control = control,
+	    .accepted = accepted,
 	    .arg = a,
 	};
 
 	a->dispatch = dispatch_new(&env, err);
 	if (a->dispatch == NULL ||
-	    activation_all_taken(a->activation, err) != 0)
+	    activation_all_taken(a->activation, err) != 0 ||
+	    open_gateway(a, a->setup->config, err) != 0)
 		return -1;
 	loop_timer_set(a->open_timer, loop_now() + AGENT_OPEN_MS * 1000);
 	return 0;
@@ -444,6 +489,7 @@ agent_free(struct agent *a)
 
 	if (a == NULL)
 		return;
+	gateway_free(a->gateway);
 	dispatch_free(a->dispatch);
 	while ((s = a->retired) != NULL) {
 		a->retired = s->next;

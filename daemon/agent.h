@@ -43,6 +43,7 @@ struct agent {
 	struct setup *setup;           /* in force */
 	struct setup *retired;         /* freed by the reaper, oldest last */
 	struct dispatch *dispatch;
+	struct gateway *gateway; /* NULL: no configuration had one yet */
 	struct loop_signal *sigterm;
 	struct loop_signal *sigint;
 	struct loop_timer *drain_timer;

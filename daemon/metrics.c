@@ -124,6 +124,14 @@ static const struct {
     {METRIC_PORT_PAUSES, pauses},
 };
 
+static const char *
+port_kind(const struct dispatch_port *p)
+{
+	if (p->gateway != NULL)
+		return "gateway";
+	return p->control ? "control" : "application";
+}
+
 static void
 write_ports(struct metrics_writer *w, const struct agent *a)
 {
@@ -132,8 +140,8 @@ write_ports(struct metrics_writer *w, const struct agent *a)
 	size_t i, k;
 
 	for (i = 0; dispatch_port(a->dispatch, i, &p); i++)
-		metrics_own(&o, NULL, "listener", p.name, "kind",
-		    p.control ? "control" : "application", NULL);
+		metrics_own(
+		    &o, NULL, "listener", p.name, "kind", port_kind(&p), NULL);
 	w->failed |= o.failed;
 	for (k = 0; k < sizeof(port_metrics) / sizeof(port_metrics[0]); k++) {
 		metrics_write_family(w, port_metrics[k].metric);

@@ -27,13 +27,18 @@ static const struct metrics_source agent_clients_list[] = {AGENT(CONNECTIONS,
     "cap=\"connections_uid\"", cap_connections_uid) AGENT(CAPS,
     "cap=\"descriptors\"", cap_descriptors) AGENT(CAPS, "cap=\"inflight\"",
     cap_inflight) AGENT(CAPS, "cap=\"inflight_uid\"", cap_inflight_uid)
-	AGENT(CAPS, "cap=\"inflight_listener\"", cap_inflight_listener)
-	    AGENT(CAPS, "cap=\"inflight_share\"", cap_inflight_share)
-		AGENT(CAPS, "cap=\"documents\"", cap_documents)
-		    AGENT(CAPS, "cap=\"waiting\"", cap_waiting)
-			AGENT(CAPS, "cap=\"unread\"", connections_unread) AGENT(
-			    FRAMES, "fault=\"malformed\"", frames_bad)
-			    AGENT(FRAMES, "fault=\"unfinished\"", frames_slow)};
+	AGENT(CAPS, "cap=\"inflight_listener\"", cap_inflight_listener) AGENT(
+	    CAPS, "cap=\"inflight_share\"", cap_inflight_share) AGENT(CAPS,
+	    "cap=\"documents\"", cap_documents) AGENT(CAPS, "cap=\"waiting\"",
+	    cap_waiting) AGENT(CAPS, "cap=\"unread\"", connections_unread)
+	    AGENT(FRAMES, "fault=\"malformed\"", frames_bad) AGENT(FRAMES,
+		"fault=\"unfinished\"", frames_slow) AGENT(HTTP_CONNECTIONS,
+		NULL, http_connections) AGENT(HTTP_REFUSED, NULL, http_refused)
+		AGENT(HTTP_REQUESTS, "class=\"2xx\"", http_2xx)
+		    AGENT(HTTP_REQUESTS, "class=\"4xx\"", http_4xx)
+			AGENT(HTTP_REQUESTS, "class=\"5xx\"", http_5xx)
+			    AGENT(HTTP_BAD, NULL, http_bad)
+				AGENT(HTTP_SLOW, NULL, http_slow)};
 LIST(agent_clients);
 
 static const struct metrics_source agent_checks_list[] = {

@@ -34,9 +34,42 @@ listeners_json(const struct dispatch *d)
 	size_t i;
 
 	for (i = 0; dispatch_port(d, i, &p); i++) {
+		if (p.gateway != NULL)
+			continue;
 		json_array_append_new(out,
 		    json_pack("{s:s, s:o, s:I, s:I, s:I, s:b}", "name", p.name,
 			"path", text_json(p.path), "connections",
+			(json_int_t)p.connections, "inflight",
+			(json_int_t)p.inflight, "accept_pauses",
+			(json_int_t)p.accept_pauses, "activated", p.adopted));
+	}
+	return out;
+}
+
+/* As the configuration says it. */
+static json_t *
+listen_json(const struct dispatch_port *p)
+{
+	char shown[sizeof("unix:") + PATH_MAX];
+
+	snprintf(shown, sizeof(shown), "%s%s",
+	    p->gateway->tcp ? "" : "unix:", p->path);
+	return text_json(shown);
+}
+
+static json_t *
+gateways_json(const struct dispatch *d)
+{
+	json_t *out = json_array();
+	struct dispatch_port p;
+	size_t i;
+
+	for (i = 0; dispatch_port(d, i, &p); i++) {
+		if (p.gateway == NULL)
+			continue;
+		json_array_append_new(out,
+		    json_pack("{s:s, s:o, s:I, s:I, s:I, s:b}", "name", p.name,
+			"listen", listen_json(&p), "connections",
 			(json_int_t)p.connections, "inflight",
 			(json_int_t)p.inflight, "accept_pauses",
 			(json_int_t)p.accept_pauses, "activated", p.adopted));
@@ -177,7 +210,7 @@ status_document(const struct agent *a)
 		    tenants, tenant_json(a->setup->tenants[i]));
 	return status_json_dump(json_pack(
 	    "{s:s, s:b, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, "
-	    "s:o}",
+	    "s:o, s:o}",
 	    "version", PACKAGE_VERSION, "ready", dispatch_is_ready(a->dispatch),
 	    "draining", a->draining, "uptime_ms",
 	    (json_int_t)((loop_now() - a->started) / 1000), "generation",
@@ -188,7 +221,8 @@ status_document(const struct agent *a)
 	    "config", text_json(c->source), "reload", reload_json(a),
 	    "inflight", (json_int_t)dispatch_inflight(a->dispatch),
 	    "log_dropped", (json_int_t)log_dropped(), "listeners",
-	    listeners_json(a->dispatch), "tenants", tenants, "counters",
+	    listeners_json(a->dispatch), "gateway", gateways_json(a->dispatch),
+	    "tenants", tenants, "counters",
 	    status_json_counters(
 		agent_counter_rows, dispatch_counters(a->dispatch))));
 }

@@ -66,6 +66,16 @@ enum metric_type {
 	    "Times that something was refused or ended by a cap")              \
 	X(FRAMES, METRICS_PREFIX "bad_frames_total", COUNTER, "fault",         \
 	    "Connections closed for a frame that is malformed or unfinished")  \
+	X(HTTP_CONNECTIONS, METRICS_PREFIX "http_connections_total", COUNTER,  \
+	    "", "HTTP connections accepted")                                   \
+	X(HTTP_REFUSED, METRICS_PREFIX "http_connections_refused_total",       \
+	    COUNTER, "", "HTTP connections refused by cap")                    \
+	X(HTTP_REQUESTS, METRICS_PREFIX "http_requests_total", COUNTER,        \
+	    "class", "HTTP requests answered, by the class of their status")   \
+	X(HTTP_BAD, METRICS_PREFIX "http_bad_requests_total", COUNTER, "",     \
+	    "HTTP requests broken off, or that are no HTTP")                   \
+	X(HTTP_SLOW, METRICS_PREFIX "http_slow_connections_total", COUNTER,    \
+	    "", "HTTP connections closed for a slow request or reader")        \
 	X(PORT_CONNECTIONS, METRICS_PREFIX "listener_connections", GAUGE,      \
 	    "listener,kind", "Connections that are open")                      \
 	X(PORT_CONNECTIONS_MAX, METRICS_PREFIX "listener_connections_limit",   \
