@@ -86,7 +86,7 @@ START_TEST(test_numbers)
 		const char *text;
 	} rows[] = {{0, "0"}, {9, "9"}, {10, "10"}, {99, "99"}, {100, "100"},
 	    {65534, "65534"}, {1000000000, "1000000000"},
-	    {4294967295u, "4294967295"}};
+	    {4294967294u, "4294967294"}};
 	struct rules_caller caller = {.listener = "main"};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -97,6 +97,25 @@ START_TEST(test_numbers)
 		caller.gid = rows[i].uid;
 		expand("{gid}", &caller, rows[i].text, false);
 	}
+}
+END_TEST
+
+/* No process has the id -1: it stands for nothing being known. */
+START_TEST(test_unknown_caller)
+{
+	const struct rules_caller unknown = {.uid = (uid_t)-1,
+	    .gid = (gid_t)-1,
+	    .listener = "main",
+	    .key = (const uint8_t *)"k",
+	    .key_len = 1};
+
+	refused("a{uid}", &unknown,
+	    "bucket \"a{uid}\" needs a caller whom the kernel knows: over TCP "
+	    "there is no {uid} and no {gid}");
+	refused("{key}{gid}", &unknown,
+	    "bucket \"{key}{gid}\" needs a caller whom the kernel knows: over "
+	    "TCP there is no {uid} and no {gid}");
+	expand("{listener}/{key}", &unknown, "main/k", false);
 }
 END_TEST
 
@@ -168,6 +187,7 @@ main(void)
 	tcase_add_test(tc, test_fixed);
 	tcase_add_test(tc, test_placeholders);
 	tcase_add_test(tc, test_numbers);
+	tcase_add_test(tc, test_unknown_caller);
 	tcase_add_test(tc, test_refused);
 	tcase_add_test(tc, test_varies);
 	tcase_add_test(tc, test_empty);
