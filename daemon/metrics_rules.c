@@ -13,11 +13,14 @@ own_all(struct metrics_owners *o, const struct setup *s)
 {
 	const struct config *c = s->config;
 	const struct config_rule *r;
+	size_t i;
 
-	for (r = c->rules; r < c->rules + c->rule_count; r++)
+	for (i = 0; i < c->rule_count; i++) {
+		r = &c->rules[i];
 		metrics_own(o, setup_tally(s, r, NULL), "tenant",
 		    c->tenants[r->tenant].name, "rule", r->name, NULL);
-	for (size_t i = 0; i < c->tenant_count; i++)
+	}
+	for (i = 0; i < c->tenant_count; i++)
 		metrics_own(o, setup_tally(s, NULL, &c->tenants[i]), "tenant",
 		    c->tenants[i].name, "rule", "", NULL);
 	metrics_own(
