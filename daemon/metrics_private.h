@@ -18,5 +18,7 @@ void metrics_of_tenants(
 void metrics_of_limiters(
     struct metrics_writer *w, const struct agent *a, int64_t now);
 void metrics_of_process(struct metrics_writer *w, const struct agent *a);
+/* One by one, where the kernel does not tell their number; -1: not known. */
+int64_t metrics_count_descriptors(void);
 
 #endif

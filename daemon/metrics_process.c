@@ -23,8 +23,8 @@ write_cpu(struct metrics_writer *w)
 }
 
 /* Not . and .., nor the one that it is read through. */
-static int64_t
-count_descriptors(void)
+int64_t
+metrics_count_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	int64_t n = -3;
@@ -37,7 +37,7 @@ count_descriptors(void)
 	return n;
 }
 
-/* Newer kernels tell their number as the size of the folder. */
+/* Since 6.2 Linux tells their number as the size of the folder. */
 static int64_t
 open_descriptors(void)
 {
@@ -45,7 +45,7 @@ open_descriptors(void)
 
 	if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
 		return st.st_size;
-	return count_descriptors();
+	return metrics_count_descriptors();
 }
 
 static void

@@ -244,8 +244,8 @@ system_tests = \
 	tests/system/test_hostile_reload.py \
 	tests/system/test_install.py \
 	tests/system/test_listeners.py \
-	tests/system/test_operations.py \
 	tests/system/test_metrics.py \
+	tests/system/test_operations.py \
 	tests/system/test_overlay.py \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \

@@ -278,6 +278,8 @@ def test_numbers(lab):
              n["operations"])
     same(value(m, P + "dns_queries_total", tenant="main"),
          agent.tenant("main")["discovery"]["dns"]["queries"])
+    check(0 <= value(m, P + "discovery_age_seconds", tenant="main") <= value(
+        m, P + "config_in_force_seconds"))
     for metric in ("dns_queries_total", "discovery_age_seconds",
                    "discovery_next_seconds"):
         check(ODD not in {v for _, labels, _ in m[P + metric].samples
@@ -335,12 +337,16 @@ def test_servers(lab):
     agent = lab.agent(lab.document({"main": tenant(
         key, servers=static, policy={"unit_ms": 50, "suspect_after": 1})},
         {"r": rule()}))
-    sandbox.command("drop 0 1")
     ids = sandbox.ids()
+    for n in range(3):
+        sandbox.command("drop %d 1" % n)
+    same(agent.check("r", "--key", "k")["reason"], "timeout")
+    for n in (1, 2):
+        sandbox.command("drop %d 0" % n)
     for _ in range(3):
         same(agent.check("r", "--key", "k")["outcome"], "allowed")
     poll("the end of what is late", lambda: value(
-        scrape(agent), P + "server_unanswered_operations", server=ids[0]) == 3)
+        scrape(agent), P + "server_unanswered_operations", server=ids[0]) == 4)
     m = scrape(agent)
     n = agent.counters("main")
     for metric, field in (("server_selected_total", "selected"),
@@ -349,7 +355,12 @@ def test_servers(lab):
                           ("server_deliveries_sent_total", "deliveries_sent")):
         same(total(m, P + metric), n[field], metric)
         same(len(m[P + metric].samples), 3)
-    check(n["deliveries_sent"] > 0, n)
+    check(n["deliveries_sent"] > 0 and n["replays_sent"] >= 3, n)
+    with open(PAGE, encoding="utf-8") as f:
+        most = int(re.search(r"a server has (\d+)\.", f.read()).group(1))
+    for server in ids:
+        same(sum(dict(labels).get("server") == server
+                 for _, labels in exposition.series(m)), most)
     same(value(m, P + "server_selected_total", server=ids[0]), 0)
     same(value(m, P + "server_suspected", server=ids[0]), 1)
     same(value(m, P + "server_suspected", server=ids[1]), 0)

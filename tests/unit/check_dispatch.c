@@ -617,9 +617,12 @@ END_TEST
  * not grow, and others go on. */
 START_TEST(a_peer_that_never_reads)
 {
+	struct dispatch_queues queues;
 	unsigned int asked = 0;
 
 	with_another();
+	dispatch_queues(agent->dispatch, &queues);
+	ck_assert_uint_eq(queues.unsent, 0);
 	peer_begin(&a, IPC_STATUS, 1);
 	writer_patch_u32(&a.w, 0, (uint32_t)writer_len(&a.w));
 	while (asked < 100000 && peer_write(&a, a.frame, writer_len(&a.w))) {
@@ -629,6 +632,8 @@ START_TEST(a_peer_that_never_reads)
 	}
 	ck_assert_uint_lt(asked, 100000); /* it was stopped */
 	settle();
+	dispatch_queues(agent->dispatch, &queues);
+	ck_assert_uint_ge(queues.unsent, CONN_OUT_HIGH);
 	another_is_undisturbed();
 }
 END_TEST

@@ -180,6 +180,31 @@ START_TEST(others_do_not)
 }
 END_TEST
 
+/* A debugging line that nobody would see is not missed. */
+START_TEST(lines_held_back_are_counted)
+{
+	const uint64_t before = log_held();
+	struct errorrate pace;
+	uint64_t unsaid = 0;
+
+	log_set_level(LOG_LEVEL_INFO);
+	errorrate_init(&pace, 1, 1000, 1000);
+	ck_assert(log_may(LOG_LEVEL_INFO, &pace, 0, &unsaid));
+	while (log_may(LOG_LEVEL_INFO, &pace, 0, &unsaid))
+		continue;
+	ck_assert_uint_eq(unsaid, 1);
+	ck_assert_uint_eq(log_held(), before + 1);
+	ck_assert(!log_may(LOG_LEVEL_WARNING, &pace, 0, &unsaid));
+	ck_assert_uint_eq(log_held(), before + 2);
+	ck_assert(!log_may(LOG_LEVEL_DEBUG, &pace, 0, &unsaid));
+	ck_assert_uint_eq(unsaid, 3);
+	ck_assert_uint_eq(log_held(), before + 2);
+	log_set_level(LOG_LEVEL_DEBUG);
+	ck_assert(!log_may(LOG_LEVEL_DEBUG, &pace, 0, &unsaid));
+	ck_assert_uint_eq(log_held(), before + 3);
+}
+END_TEST
+
 START_TEST(errno_is_kept)
 {
 	errno = ENOSPC;
@@ -211,6 +236,7 @@ main(void)
 	tcase_add_test(tc, a_line_stays_a_line);
 	tcase_add_test(tc, a_key_is_no_text);
 	tcase_add_test(tc, a_long_line_is_cut);
+	tcase_add_test(tc, lines_held_back_are_counted);
 	tcase_add_test(tc, errno_is_kept);
 	tcase_add_test(tc, the_journal_gets_priorities);
 	tcase_add_test(tc, others_do_not);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/core/metrics.h"
+#include "daemon/metrics_private.h"
 #include "tests/unit/agent_fixture.h"
 
 #define LINE_LEN 512
@@ -154,6 +155,31 @@ START_TEST(families_without_samples)
 }
 END_TEST
 
+/* However their number is found. */
+START_TEST(descriptors)
+{
+	const int64_t before = metrics_count_descriptors();
+	int64_t told;
+	char *text, *at;
+	int fd;
+
+	ck_assert_int_ge(before, 3);
+	fd = dup(0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(metrics_count_descriptors(), before + 1);
+	close(fd);
+	start_agent(&(struct shape){0});
+	text = metrics_text(agent);
+	ck_assert_ptr_nonnull(text);
+	at = strstr(text, "\nprocess_open_fds ");
+	ck_assert_ptr_nonnull(at);
+	told = strtoll(at + strlen("\nprocess_open_fds "), NULL, 10);
+	ck_assert_int_eq(told, metrics_count_descriptors());
+	free(text);
+	stop_agent();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -165,6 +191,7 @@ main(void)
 	tcase_add_test(tc, the_manual_has_each);
 	tcase_add_test(tc, each_family_once_and_in_order);
 	tcase_add_test(tc, families_without_samples);
+	tcase_add_test(tc, descriptors);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }
