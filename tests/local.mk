@@ -518,6 +518,7 @@ check-system: all $(check_PROGRAMS) $(system_programs)
 .PHONY: check-system
 
 include $(srcdir)/tests/bench/local.mk
+include $(srcdir)/tests/containers/local.mk
 include $(srcdir)/tests/sim/local.mk
 include $(srcdir)/tests/world/local.mk
 include $(srcdir)/tests/packages/local.mk
