@@ -194,9 +194,13 @@ def debian():
 
 
 def libraries(program):
-    """The packages of what it is linked with."""
-    done = subprocess.run(["ldd", program], stdout=subprocess.PIPE, check=True)
-    paths = re.findall(r"=> (/\S+)", done.stdout.decode())
+    """The packages of what it is itself linked with."""
+    told = [subprocess.run(argv + [program], stdout=subprocess.PIPE,
+                           check=True).stdout.decode()
+            for argv in (["readelf", "-d"], ["ldd"])]
+    own = re.findall(r"NEEDED.*\[(\S+)\]", told[0])
+    paths = [path for name, path in re.findall(r"(\S+) => (/\S+)", told[1])
+             if name in own]
     # Either way that /lib and /usr/lib, which are one, may be written.
     names = [re.sub("^(/usr)?", usr, os.path.realpath(path))
              for path in paths for usr in ("", "/usr")]
