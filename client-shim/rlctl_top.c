@@ -213,12 +213,14 @@ rlctl_top(struct rlctl *ctl, int argc, char **argv)
 	parse(&t, argc, argv);
 	t.source = top_source_open(ctl);
 	top_fetch(t.source, &t.now);
-	if (t.now.status == NULL)
-		return rlctl_fail(RLCTL_ERROR, "top: %s", t.now.trouble);
-	top_term_open(t.source, !t.batch);
-	status = turns(&t);
-	top_term_close();
-	end_by_signal();
+	if (t.now.status == NULL) {
+		status = rlctl_fail(RLCTL_ERROR, "top: %s", t.now.trouble);
+	} else {
+		top_term_open(t.source, !t.batch);
+		status = turns(&t);
+		top_term_close();
+		end_by_signal();
+	}
 	top_sample_fini(&t.now);
 	top_sample_fini(&t.then);
 	top_source_close(t.source);

@@ -196,7 +196,8 @@ top_line_cell(
 {
 	const int gap = l->len > 0;
 	int room = l->width > 0 ? l->width - l->at - gap : 100000;
-	int columns = top_line_width(bytes, len);
+	const int columns = top_line_width(bytes, len);
+	const int end = l->at + gap + width;
 
 	if (l->full || room < (width > 0 ? width : 1)) {
 		l->full = true;
@@ -210,11 +211,11 @@ top_line_cell(
 	} else {
 		add_shown(l, bytes, len, room - 3);
 		add_shown(l, "...", 3, room < 3 ? room : 3);
-		columns = room;
 		l->full = l->full || width == 0;
 	}
-	if (!right && columns < width)
-		blanks(l, width - columns);
+	/* Where a wide character had no room there is one left, too. */
+	if (width > 0)
+		blanks(l, end - l->at);
 }
 
 void

@@ -360,7 +360,7 @@ def test_the_order_of_rules(lab):
 HOSTILE = ["\x1b[2J\x1b[H", "\x9b31m", "a\x00b", "\r\n\t\x08\x7f", "\u202eabc",
            "\u2066x\u2069", "\u200b\u200d\ufeff", "\u2028\u2029", "\x1b]0;t\x07",
            "e\u0301" + "\u0301" * 300, "\U000e0041", "\u65e5" * 85,
-           "\u00e9" * 127, "\\x1b[0m", "\u0301first", "\ufe0f"]
+           "\u00e9" * 127, "\\x1b[0m", "\u0301first", "\ufe0f", "\u00e9" * 30]
 
 
 def test_names_that_steer_nothing(lab):
@@ -375,7 +375,10 @@ def test_names_that_steer_nothing(lab):
                    "100")
     for line in done.out.split("\n"):
         harmless(line)
+    rows = re.findall("^.* 0.00(?: +-){4} +0$", done.out, re.M)
+    same((len(rows), len({wide(row) for row in rows})), (16, 1), rows)
     check("e\u0301?" in done.out, "an accent stays")
+    check(re.search("^\u00e9{30} ", done.out, re.M), "a name that fits is whole")
     check("\u65e5" * 20 in done.out, "wide characters stay")
     same(len(re.findall("\\?\\[2J\\?\\[H", done.out)), 5, done.out)
     json_line = lab.ctl("--socket", fake.socket, "top", "--once", "--json",
