@@ -42,6 +42,7 @@ rlctl_SOURCES = \
 	client-shim/rlctl_check.c \
 	client-shim/rlctl_document.c \
 	client-shim/rlctl_explain.c \
+	client-shim/rlctl_health.c \
 	client-shim/rlctl_key.c \
 	client-shim/rlctl_limiters.c \
 	client-shim/rlctl_metrics.c \

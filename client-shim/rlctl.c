@@ -52,6 +52,7 @@ static const char usage[] =
     "                         most, as they change; q ends it\n"
     "  ping [--timeout MS]    is an agent there, and how fast it answers\n"
     "  wait [--timeout MS]    until a decision is possible\n"
+    "  health [--timeout MS]  is one possible now? exits 0, or 1 with why not\n"
     "  reload [--timeout MS]  the agent loads its configuration again\n"
     "  drain [--timeout MS]   the agent ends after the last check\n"
     "  set-rate LIMITER RATE [--timeout MS]\n"
@@ -93,6 +94,7 @@ static const struct {
     {"run", rlctl_run},
     {"ping", rlctl_ping},
     {"wait", rlctl_wait},
+    {"health", rlctl_health},
     {"reload", rlctl_reload},
     {"drain", rlctl_drain},
     {"quit", rlctl_quit},

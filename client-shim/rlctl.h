@@ -37,6 +37,7 @@ rlctl_command rlctl_explain;
 rlctl_command rlctl_run;
 rlctl_command rlctl_ping;
 rlctl_command rlctl_wait;
+rlctl_command rlctl_health;
 rlctl_command rlctl_reload;
 rlctl_command rlctl_drain;
 rlctl_command rlctl_quit;

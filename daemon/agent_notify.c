@@ -163,7 +163,7 @@ agent_notify_status(struct agent *a)
 	make_status(a, text);
 	if (strcmp(text, n->status) != 0 && !say_status(a, text))
 		return;
-	if (setup_ready(a->setup))
+	if (setup_decides(a->setup))
 		loop_timer_stop(n->status_timer);
 	else
 		loop_timer_set(n->status_timer, loop_now() + STATUS_MIN_US);

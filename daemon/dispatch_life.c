@@ -37,7 +37,7 @@ dispatch_unready(const struct dispatch *d, char text[RULES_TEXT_MAX])
 	const struct config_tenant *tenant = setup_unready(d->env.setup, &why);
 
 	message_format(text, RULES_TEXT_MAX,
-	    "no decision is possible yet, tenant %s: %s",
+	    "no decision is possible now, tenant %s: %s",
 	    tenant != NULL ? tenant->name : "", why);
 }
 
@@ -164,7 +164,7 @@ dispatch_wait_forget(struct client *c)
 bool
 dispatch_is_ready(const struct dispatch *d)
 {
-	return setup_ready(d->env.setup);
+	return setup_decides(d->env.setup);
 }
 
 /* The waiters of one type; 0: of all. */

@@ -149,6 +149,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/tenant_private.h \
 	daemon/tenant_receive.c \
 	daemon/tenant_say.c \
+	daemon/tenant_silent.c \
 	daemon/tenant_send.c \
 	daemon/tenant_start.c \
 	daemon/tenant_turn.c \

@@ -119,7 +119,8 @@ remark(const struct setup *setup, char text[CONFIG_ERR_MAX])
 	text[0] = '\0';
 	if (tenant != NULL) {
 		message_format(text, CONFIG_ERR_MAX,
-		    "tenant %s knows no server yet: %s", tenant->name, why);
+		    "no decision is possible yet, tenant %s: %s", tenant->name,
+		    why);
 	} else if (c->warning_count > 0) {
 		message_format(text, CONFIG_ERR_MAX, "%s%s", c->warnings[0],
 		    c->warning_count > 1 ? " (and more, see the log)" : "");

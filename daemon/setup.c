@@ -335,6 +335,18 @@ setup_ready(const struct setup *s)
 	return true;
 }
 
+bool
+setup_decides(const struct setup *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->config->tenant_count; i++) {
+		if (!tenant_decides(s->tenants[i]))
+			return false;
+	}
+	return true;
+}
+
 const struct config_tenant *
 setup_unready(const struct setup *s, const char **why)
 {
@@ -342,9 +354,11 @@ setup_unready(const struct setup *s, const char **why)
 
 	*why = "";
 	for (i = 0; i < s->config->tenant_count; i++) {
-		if (tenant_ready(s->tenants[i]))
+		if (tenant_decides(s->tenants[i]))
 			continue;
-		*why = discovery_error(tenant_discovery(s->tenants[i]));
+		*why = tenant_ready(s->tenants[i])
+			   ? "no server answers, see rlctl servers"
+			   : discovery_error(tenant_discovery(s->tenants[i]));
 		if (**why == '\0')
 			*why = "discovery is not finished";
 		return &s->config->tenants[i];

@@ -71,8 +71,10 @@ void setup_end(struct setup *setup, const struct setup *next);
 bool setup_over(const struct setup *setup);
 /* Does every tenant know a server? */
 bool setup_ready(const struct setup *setup);
-/* The first tenant that knows none, and what DNS says of it; NULL: each knows
- * one. */
+/* And do they answer, as far as is known? */
+bool setup_decides(const struct setup *setup);
+/* The first tenant for which no decision is possible now, and why not; NULL:
+ * there is none. */
 const struct config_tenant *setup_unready(
     const struct setup *setup, const char **why);
 

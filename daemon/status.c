@@ -198,6 +198,20 @@ reload_json(const struct agent *a)
 	    "ending", ending);
 }
 
+/* Why no decision is possible; null when one is. */
+static json_t *
+unready_json(const struct setup *setup)
+{
+	char text[DISPATCH_ERR_MAX];
+	const char *why;
+	const struct config_tenant *tenant = setup_unready(setup, &why);
+
+	if (tenant == NULL)
+		return json_null();
+	message_format(text, sizeof(text), "tenant %s: %s", tenant->name, why);
+	return text_json(text);
+}
+
 char *
 status_document(const struct agent *a)
 {
@@ -209,12 +223,12 @@ status_document(const struct agent *a)
 		json_array_append_new(
 		    tenants, tenant_json(a->setup->tenants[i]));
 	return status_json_dump(json_pack(
-	    "{s:s, s:b, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, "
+	    "{s:s, s:b, s:o, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, "
 	    "s:o, s:o}",
 	    "version", PACKAGE_VERSION, "ready", dispatch_is_ready(a->dispatch),
-	    "draining", a->draining, "uptime_ms",
-	    (json_int_t)((loop_now() - a->started) / 1000), "generation",
-	    (json_int_t)a->setup->generation, "config_hash",
+	    "unready", unready_json(a->setup), "draining", a->draining,
+	    "uptime_ms", (json_int_t)((loop_now() - a->started) / 1000),
+	    "generation", (json_int_t)a->setup->generation, "config_hash",
 	    status_json_bytes(c->hash, CONFIG_HASH_LEN), "file_hash",
 	    c->from_file ? status_json_bytes(c->file_hash, CONFIG_HASH_LEN)
 			 : json_null(),

@@ -74,6 +74,7 @@ install(void *arg, struct members *members)
 	tenant_address_follow(t, t->members, members);
 	members_unref(t->members);
 	t->members = members_ref(members);
+	tenant_silent_over(t);
 	if (t->ready_fn != NULL && was != tenant_ready(t))
 		t->ready_fn(t->ready_arg);
 }
@@ -120,7 +121,8 @@ open_tables(struct tenant *t)
 	table_init(&t->in_flight, seed);
 	t->members = members_build(NULL, 0, NULL, NULL);
 	t->timer = loop_timer_new(t->loop, tenant_expire, t);
-	if (t->members == NULL || t->timer == NULL)
+	t->silent.timer = loop_timer_new(t->loop, tenant_silent_forget, t);
+	if (t->members == NULL || t->timer == NULL || t->silent.timer == NULL)
 		return -1;
 	t->discovery = discovery_new(t->loop, t->random, t->config, install, t);
 	return t->discovery != NULL ? 0 : -1;
@@ -174,6 +176,7 @@ tenant_free(struct tenant *t)
 	transport_free(t->transport); /* answers for what is queued */
 	loop_cancel(t->loop, &t->judge);
 	loop_timer_free(t->timer);
+	loop_timer_free(t->silent.timer);
 	tenant_op_drop_all(t);
 	members_unref(t->members);
 	table_fini(&t->in_flight);

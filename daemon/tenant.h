@@ -85,6 +85,8 @@ void tenant_free(struct tenant *tenant);
 void tenant_on_ready(struct tenant *tenant, loop_fn *fn, void *arg);
 /* Is a usable server known? */
 bool tenant_ready(const struct tenant *tenant);
+/* And do they answer, as far as operations of late tell? */
+bool tenant_decides(const struct tenant *tenant);
 
 struct tenant_check {
 	struct pdu_rate *rate;    /* borrowed; its dedup_ttl_ms is set here */

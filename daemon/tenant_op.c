@@ -139,6 +139,7 @@ note_silence(struct tenant_op *op)
 	op->told = true;
 	discovery_force(t->discovery);
 	tenant_say_silence(t);
+	tenant_silent_more(t, tenant_now(t));
 }
 
 static void

@@ -101,6 +101,12 @@ struct tenant {
 	loop_fn *ready_fn;
 	void *ready_arg;
 	bool closing;
+	struct {
+		struct loop_timer *timer; /* set while it is */
+		int64_t last;             /* operation without an answer */
+		uint32_t row;             /* of these, while it is not */
+		bool is;
+	} silent; /* tenant_silent.c */
 	struct tenant_counters counters;
 	struct errorrate silence; /* paces the log of silence */
 	uint64_t silence_unsaid;
@@ -191,6 +197,13 @@ void tenant_expire(void *arg); /* the timer */
 /* tenant_receive.c */
 void tenant_receive(void *arg, const uint8_t *bytes, size_t len, bool truncated,
     const struct endpoint *from, bool current);
+
+/* tenant_silent.c */
+/* No server answered an operation until its horizon, or could be sent to. */
+void tenant_silent_more(struct tenant *t, int64_t now);
+/* One answered in time, or they are others now. */
+void tenant_silent_over(struct tenant *t);
+void tenant_silent_forget(void *arg); /* the timer */
 
 /* tenant_say.c: lines of the log, paced; call them as often as it happens. */
 /* No server answered an operation, or could be sent to. */

@@ -131,6 +131,7 @@ note_answer(struct tenant *t, struct tenant_op *op, uint32_t server,
 		op->timely |= (uint64_t)1 << server;
 		tenant_address_answered(op, server);
 		tenant_say_answered(t, peer);
+		tenant_silent_over(t);
 	}
 	if (op->stamp != 0)
 		clock_accepted(&t->clock, op->stamp, op->sent_at);

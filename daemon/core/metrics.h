@@ -32,7 +32,7 @@ enum metric_type {
 	    "version,libevent,openssl",                                       \
 	    "Always 1; the version of the agent and of its libraries")        \
 	X(READY, METRICS_PREFIX "ready", GAUGE, "",                           \
-	    "1 while a decision is possible: every tenant knows a server")    \
+	    "1 while a decision is possible, see READINESS in rl-agent(8)")   \
 	X(DRAINING, METRICS_PREFIX "draining", GAUGE, "",                     \
 	    "1 once the agent takes no more checks and is about to end")      \
 	X(CONFIG_INFO, METRICS_PREFIX "config_info", GAUGE,                   \

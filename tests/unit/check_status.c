@@ -68,10 +68,10 @@ string(json_t *json, const char *name)
 
 START_TEST(status)
 {
-	static const char *const top[] = {"version", "ready", "draining",
-	    "uptime_ms", "generation", "config_hash", "file_hash", "config",
-	    "reload", "inflight", "log_dropped", "listeners", "gateway",
-	    "tenants", "counters", NULL};
+	static const char *const top[] = {"version", "ready", "unready",
+	    "draining", "uptime_ms", "generation", "config_hash", "file_hash",
+	    "config", "reload", "inflight", "log_dropped", "listeners",
+	    "gateway", "tenants", "counters", NULL};
 	static const char *const reload[] = {
 	    "error", "failures", "in_force_ms", "watching", "ending", NULL};
 	static const char *const tenant[] = {"name", "diagnosis", "key_id",

@@ -349,6 +349,9 @@ expect_state(struct scene *s, const char *kind)
 	if (strcmp(kind, "ready") == 0 || strcmp(kind, "unready") == 0)
 		expect_bool(
 		    s, tenant_ready(s->tenant), kind[0] == 'r', "ready");
+	else if (strcmp(kind, "decides") == 0 || strcmp(kind, "doubts") == 0)
+		expect_bool(
+		    s, tenant_decides(s->tenant), kind[1] == 'e', "decides");
 	else if (strcmp(kind, "heard") == 0 || strcmp(kind, "unheard") == 0)
 		expect_bool(
 		    s, tenant_heard(s->tenant), kind[0] == 'h', "heard");

@@ -62,6 +62,7 @@ world_scripts = \
 	tests/world/port-change-one-family-fails.wrl \
 	tests/world/port-change-other-server.wrl \
 	tests/world/port-change.wrl \
+	tests/world/ready-silence.wrl \
 	tests/world/receive-batch-before-deadline.wrl \
 	tests/world/receive-duplicate.wrl \
 	tests/world/receive-flood-starves-nothing.wrl \
