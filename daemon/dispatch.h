@@ -54,6 +54,10 @@ struct dispatch *dispatch_new(
 /* Returns 0, or -1 with err set. */
 int dispatch_open(struct dispatch *d, char err[DISPATCH_ERR_MAX]);
 void dispatch_free(struct dispatch *d); /* takes NULL */
+/* Before there is one: could it open its sockets, as far as is known without
+ * doing so? 0, or -1 with err as dispatch_new() would set it. */
+int dispatch_check_ports(
+    const struct config *config, char err[DISPATCH_ERR_MAX]);
 
 /*
  * Another configuration is in force. Its listeners are told from those before

@@ -370,6 +370,21 @@ dispatch_ports_open(struct dispatch *d, char err[DISPATCH_ERR_MAX])
 }
 
 int
+dispatch_check_ports(const struct config *config, char err[DISPATCH_ERR_MAX])
+{
+	char why[LISTENER_ERR_MAX];
+	size_t i;
+
+	for (i = 0; i < spec_count(config); i++) {
+		const struct port_spec spec = spec_of(config, i);
+
+		if (!is_tcp(&spec) && listener_check(spec.path, why) != 0)
+			return fail(config, &spec, why, err);
+	}
+	return 0;
+}
+
+int
 dispatch_open(struct dispatch *d, char err[DISPATCH_ERR_MAX])
 {
 	d->opened = true;

@@ -173,6 +173,21 @@ run(struct config *config)
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* What the environment passes, the sockets of systemd, is not there yet. */
+static int
+test(struct config *config)
+{
+	char err[DISPATCH_ERR_MAX];
+	int bad = dispatch_check_ports(config, err);
+
+	if (bad)
+		log_refusal(err);
+	else
+		printf("%s: ok\n", config->source);
+	config_unref(config);
+	return bad ? EX_CONFIG : printed();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -196,11 +211,8 @@ main(int argc, char **argv)
 	}
 	agent_apply_level(config);
 	agent_log_warnings(config);
-	if (options.test) {
-		printf("%s: ok\n", config->source);
-		config_unref(config);
-		return printed();
-	}
+	if (options.test)
+		return test(config);
 	raise_descriptors();
 	return run(config);
 }

@@ -87,6 +87,7 @@ unit_tests = \
 	tests/unit/check_limiters \
 	tests/unit/check_limiters_reload \
 	tests/unit/check_listener \
+	tests/unit/check_listener_check \
 	tests/unit/check_listener_place \
 	tests/unit/check_load \
 	tests/unit/check_load_checks \

@@ -61,6 +61,15 @@ fail(const struct listener *l, char err[LISTENER_ERR_MAX], const char *fmt, ...)
 	return -1;
 }
 
+/* By errno, of a file that goes with the path. */
+static int
+fail_at(const char *file, const char *what, char err[LISTENER_ERR_MAX])
+{
+	snprintf(err, LISTENER_ERR_MAX, "%.150s: cannot %s: %s", file, what,
+	    strerror(errno));
+	return -1;
+}
+
 static int
 set_path(struct listener *l, const char *path, char err[LISTENER_ERR_MAX])
 {
@@ -96,8 +105,7 @@ make_directory(const struct listener *l, char err[LISTENER_ERR_MAX])
 	r = mkdir(dir, 0755);
 	umask(old);
 	if (r != 0 && errno != EEXIST)
-		return fail(
-		    l, err, "cannot make its directory: %s", strerror(errno));
+		return fail_at(dir, "make the directory", err);
 	return 0;
 }
 
@@ -111,8 +119,7 @@ take_lock(struct listener *l, char err[LISTENER_ERR_MAX])
 	snprintf(path, sizeof(path), "%s.lock", l->addr.sun_path);
 	l->lock = open(path, flags, 0600);
 	if (l->lock < 0)
-		return fail(
-		    l, err, "cannot open its lock file: %s", strerror(errno));
+		return fail_at(path, "open", err);
 	if (flock(l->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
@@ -214,7 +221,7 @@ bind_socket(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
 	r = bind(l->fd, (const struct sockaddr *)&l->place, sizeof(l->place));
 	umask(old);
 	if (r != 0)
-		return fail(l, err, "cannot bind: %s", strerror(errno));
+		return fail_at(l->place.sun_path, "bind", err);
 	if (lstat(l->place.sun_path, &st) != 0)
 		return fail(l, err, "%s", strerror(errno));
 	l->dev = st.st_dev;

@@ -26,11 +26,15 @@ typedef void listener_accept_fn(void *arg, int fd);
  * error. Binds with the mode from the start (no moment with a wider one),
  * group gid unless (gid_t)-1. A missing directory is made, mode 0755, one
  * level only. The path stays free until listener_start(): where there is a
- * socket, somebody accepts. NULL with err set to one line that names the path.
+ * socket, somebody accepts. NULL with err set to one line that names the path,
+ * or the file beside it or the folder that is at fault.
  */
 struct listener *listener_new(struct loop *loop, const char *path, mode_t mode,
     gid_t gid, listener_accept_fn *accepted, void *arg,
     char err[LISTENER_ERR_MAX]);
+/* Could one be made there, as far as that can be known without making it, and
+ * of whichever user? Returns 0, or -1 with err set as listener_new() would. */
+int listener_check(const char *path, char err[LISTENER_ERR_MAX]);
 /*
  * One on a socket that listens already and is somebody else's (activation.h):
  * there is no lock, and the file, its mode and the descriptor stay as they are
