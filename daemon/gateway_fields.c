@@ -39,12 +39,10 @@ put_name(const char *name, size_t index, char out[NAME_TEXT_MAX])
 static void
 put_item(char out[GATEWAY_FIELD_MAX], const char *item)
 {
-	const size_t used = strlen(out);
-	const char *comma = used > 0 ? ", " : "";
+	const char *comma = out[0] != '\0' ? ", " : "";
 
-	if (used + strlen(comma) + strlen(item) < GATEWAY_FIELD_MAX)
-		snprintf(
-		    out + used, GATEWAY_FIELD_MAX - used, "%s%s", comma, item);
+	if (strlen(out) + strlen(comma) + strlen(item) < GATEWAY_FIELD_MAX)
+		strcat(strcat(out, comma), item);
 }
 
 uint32_t
