@@ -12,9 +12,9 @@ import fake_journal
 from fake_units import FOLDERS, Unit, UnitError, canonical
 
 ETC = FOLDERS[0]
-OPTIONS = ["now", "no-block", "no-pager", "quiet", "system", "value", "full",
-           "signal=", "kill-who=", "kill-whom=", "property=", "lines=", "all",
-           "root=", "preset-mode=", "no-reload", "no-legend", "plain", "force", "no-ask-password"]
+OPTIONS = """now no-block no-pager quiet system value full signal= kill-who=
+    kill-whom= property= lines= all root= preset-mode= no-reload no-legend plain
+    force no-ask-password""".split()
 DETAILS = 'See "systemctl status %s" and "journalctl -xeu %s" for details.'
 
 
