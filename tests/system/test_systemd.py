@@ -201,6 +201,14 @@ def test_before_the_start(lab):
         same(agent.stop(), 0)
 
 
+# Another check as soon as the last one is allowed.
+SHELL = """
+while [ -e go ]; do
+    "$0" --socket "$1" check one --key shell --timeout 50000 || exit
+done
+"""
+
+
 def test_restart(lab):
     """ended by SIGTERM 40 times under load, with its sockets: none is lost"""
     document, m = bring_up(lab)
@@ -210,9 +218,13 @@ def test_restart(lab):
     path = lab.config(dict(document, log={"level": "info"}))
     agent = m.start(path)
     inode = os.lstat(lab.socket_path()).st_ino
+    with open(os.path.join(lab.path, "go"), "w", encoding="ascii"):
+        pass
     loads = [load.Load(lab, kind, lab.socket_path(), width, 50000)
              for kind, width in (("hammer", 8), ("pipeline", 16),
                                  ("hammer", 4))]
+    shell = harness.Process(lab, "shell", ["sh", "-c", SHELL, harness.CTL,
+                                           lab.socket_path()])
     refused = 0
     for n in range(40):
         load.wait_for_more(loads, 5 if n % 4 else 1)
@@ -221,6 +233,9 @@ def test_restart(lab):
         refused += not connects(lab.socket_path())
         agent = m.start(path, ready=False)
     load.wait_for_more(loads, 5)
+    os.unlink(os.path.join(lab.path, "go"))
+    same(shell.wait(), 0, shell.out(), shell.err())
+    check(shell.out().count("Allowed") >= 3, shell.out())
     decisions = [d for one in loads for d in one.finish()]
     same(agent.stop(), 0, agent.err())
     same(refused, 0)

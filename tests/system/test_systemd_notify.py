@@ -170,6 +170,22 @@ def test_not_possible(lab):
     same(agent.stop(), 0)
 
 
+def test_paced(lab):
+    """status that changes all the time is told less often, but at last"""
+    document, m = bring_up(lab)
+    agent = m.start(lab.config(document))
+    m.wait_for(POSSIBLE)
+    for n in range(30):
+        agent.ctl("reload")
+        m.wait_for(READY, n + 2)
+    m.wait_for(POSSIBLE + "; the last reload made generation 31")
+    told = len(m.lines("STATUS"))
+    # Five, and then after 1, 2, 4 ... seconds; were this to take a minute.
+    check(told <= 5 + 7, told, m.lines("STATUS"))
+    same(m.lines(*STATES), [READY] + 30 * [RELOADING, READY])
+    same(agent.stop(), 0)
+
+
 def state_of(pid):
     with open("/proc/%d/stat" % pid, encoding="ascii") as f:
         return f.read().rsplit(")", 1)[1].split()[0]
