@@ -149,11 +149,14 @@ def test_not_possible(lab):
     """status says why no decision is possible, and when one is"""
     document, m = bring_up(lab)
     nameserver = document["tenants"]["main"]["dns"]["nameservers"]
-    document["tenants"]["main"]["dns"]["nameservers"] = [mute(lab)]
+    # What DNS says is known later than applications are let in.
+    document["tenants"]["main"]["dns"].update(nameservers=[mute(lab)],
+                                              timeout_ms=1500)
     path = lab.config(document)
     agent = m.start(path, ready=False)
-    # Applications are let in all the same: their checks fail at once.
+    # They are let in all the same: their checks fail at once.
     m.wait_for(READY)
+    check(lets_in(lab.socket_path()), "READY=1 came too early")
     why = "STATUS=No decision is possible: tenant main: SRV _ratelimitly._udp."
     m.wait_for(why + ZONE)
     same([line for line in m.lines("STATUS") if POSSIBLE in line], [])
