@@ -56,7 +56,8 @@ def test_the_readme_as_it_stands(lab):
                  "checkout:customer-4", "outcome: 1", "source=shadow",
                  "goes on",
                  "too slow: 1", "no: 2", "reason=unauthorised",
-                 "key_id: 2"):
+                 "HTTP/1.1 200 OK", "HTTP/1.1 429 ", "Retry-After: ",
+                 'rule="checkout",outcome="denied"', "key_id: 2"):
         check(want in out, "no", want, "in", out)
     lab.know(os.path.join(lab.path, "try", "main.key"))
 
