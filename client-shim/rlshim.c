@@ -1787,7 +1787,7 @@ on_go_away(struct rl_client *c, struct conn *conn, struct get *g)
 
 	if (!dec_go_away(g, &last_id, text))
 		return proto_fault(c, "malformed go-away frame");
-	blame(c, "the agent is going away: %s", text);
+	blame(c, "turned away: %s", text);
 	if (conn->state == CONN_GREETING)
 		return END_LOST;
 	while ((op = conn->pending.last) != NULL && op->id > last_id) {

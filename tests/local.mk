@@ -228,6 +228,7 @@ system_tests = \
 	tests/system/test_interrupted.py \
 	tests/system/test_network.py \
 	tests/system/test_reload.py \
+	tests/system/test_life.py \
 	tests/system/test_limiters.py \
 	tests/system/test_peer.py \
 	tests/system/test_nonces.py \
@@ -250,6 +251,7 @@ system_tests = \
 	tests/system/test_overlay.py \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \
+	tests/system/test_restart.py \
 	tests/system/test_rlctl_admin.py \
 	tests/system/test_rlctl_bench.py \
 	tests/system/test_rlctl_limit.py \

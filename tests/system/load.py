@@ -10,6 +10,7 @@ agree on. The rules of such an agent:
 
 import collections
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +26,13 @@ PIPELINE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 WINDOW_MS = 3600000
 LIMITS = {"one": 1000, "never": 1}
 RULES = ("one", "one", "one", "never")
+
+ZONE = "sandbox.example.com"
+DEADLINE_MS = 30000
+# Server answers are held back for 15 to 35 ms: most checks are in flight.
+SLOW = ("--delay", "15", "--jitter", "20")
+# H = 6 s: what a restart interrupts goes on after it.
+PATIENT = {"unit_ms": 2000, "completion_delivery": False}
 
 Decision = collections.namedtuple(
     "Decision", "key rule outcome permit source reason server began elapsed")
@@ -55,7 +63,8 @@ class Load(harness.Process):
                  prefix=()):
         name = lab.name(kind)
         argv = list(prefix)
-        argv += [HAMMER] if kind == "hammer" else [sys.executable, PIPELINE]
+        argv += {"hammer": [HAMMER], "async": [HAMMER, "-a"],
+                 "pipeline": [sys.executable, PIPELINE]}[kind]
         super().__init__(lab, name, argv + [path, name, str(width),
                                             str(deadline_ms)] + list(names),
                          stdin=subprocess.PIPE)
@@ -161,3 +170,58 @@ class Ledger:
                 same(by_key[d.server, d.key], 1, "consumed for", d)
             elif d.reason not in ("interrupted", "timeout"):
                 check(d.key not in takers, "consumed, says", d)
+
+
+class World:
+    """Servers, an agent on one of several configurations, and load."""
+
+    def __init__(self, lab, *args):
+        self.lab = lab
+        # An unversioned key without a limit: any policy fits.
+        self.key = lab.keygen("main", fmt=0, dedup_ms=0)
+        self.sandbox = lab.sandbox(self.key, *args, cluster=2, zone=ZONE)
+        self.paths = {}  # of configurations
+        self.loads = []
+        self.agent = None
+
+    def text(self, name, policy, limit=None, nameserver=None, **more):
+        limits = dict(LIMITS, one=limit or LIMITS["one"])
+        dns = {"name": ZONE,
+               "nameservers": [nameserver or self.sandbox.dns]}
+        self.paths[name] = self.lab.config(self.lab.document(
+            {"main": {"key": {"file": self.key}, "policy": policy,
+                      "dns": dns}},
+            rules(limits), log={"level": "info"}, **more), name + ".json")
+
+    def start(self, name):
+        """Not ready yet; all write one log."""
+        self.agent = harness.Agent(
+            self.lab, "agent", [harness.AGENT, "-c", self.paths[name]],
+            self.lab.socket_path())
+
+    def listening(self):
+        """Until it lets somebody in."""
+        def there():
+            check(self.agent.running(), self.agent.err())
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+                return s.connect_ex(self.agent.socket) == 0
+        poll("the listener", there)
+
+    def begin(self, deadline_ms=DEADLINE_MS, short_ms=None):
+        """Threads of two processes on the shim, and a pipelining client."""
+        for kind, width, ms in (("hammer", 8, deadline_ms),
+                                ("hammer", 8, short_ms or deadline_ms),
+                                ("pipeline", 16, deadline_ms)):
+            self.loads.append(Load(self.lab, kind, self.agent.socket, width,
+                                   ms))
+        wait_for_more(self.loads, 10)
+
+    def more(self, count):
+        wait_for_more(self.loads, count)
+
+    def finish(self):
+        """All decisions; the ledger."""
+        decisions = [d for one in self.loads for d in one.finish()]
+        same(self.agent.stop(), 0, self.agent.err())
+        self.sandbox.stop()
+        return decisions, Ledger(self.sandbox)

@@ -6,19 +6,11 @@ decision: resumed where that is possible, else Failed (interrupted). Never
 does a server's ledger show that a check consumed twice.
 """
 
-import socket
-
 import harness
 import load
 from harness import check, poll, same
+from load import PATIENT, SLOW, World
 
-ZONE = "sandbox.example.com"
-DEADLINE_MS = 30000
-# Server answers are held back for 15 to 35 ms: most checks are in flight.
-SLOW = ("--delay", "15", "--jitter", "20")
-
-# H = 6 s: what a restart interrupts goes on after it.
-PATIENT = {"unit_ms": 2000, "completion_delivery": False}
 # H = 600 ms, and a replay after 200 ms.
 BRISK = {"unit_ms": 200, "completion_delivery": False}
 BRISK_US = 600000
@@ -28,61 +20,6 @@ DEFAULT_US = 60000
 # By how much an agent that is told of a resend may think it older than it is:
 # the time between its WELCOME and the frame, on a busy machine.
 DOUBT_US = 300000
-
-
-class World:
-    """Servers, an agent on one of several configurations, and load."""
-
-    def __init__(self, lab, *args):
-        self.lab = lab
-        # An unversioned key without a limit: any policy fits.
-        self.key = lab.keygen("main", fmt=0, dedup_ms=0)
-        self.sandbox = lab.sandbox(self.key, *args, cluster=2, zone=ZONE)
-        self.paths = {}  # of configurations
-        self.loads = []
-        self.agent = None
-
-    def text(self, name, policy, limit=None, nameserver=None):
-        limits = dict(load.LIMITS, one=limit or load.LIMITS["one"])
-        dns = {"name": ZONE,
-               "nameservers": [nameserver or self.sandbox.dns]}
-        self.paths[name] = self.lab.config(self.lab.document(
-            {"main": {"key": {"file": self.key}, "policy": policy,
-                      "dns": dns}},
-            load.rules(limits), log={"level": "info"}), name + ".json")
-
-    def start(self, name):
-        """Not ready yet; all write one log."""
-        self.agent = harness.Agent(
-            self.lab, "agent", [harness.AGENT, "-c", self.paths[name]],
-            self.lab.socket_path())
-
-    def listening(self):
-        """Until it lets somebody in."""
-        def there():
-            check(self.agent.running(), self.agent.err())
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-                return s.connect_ex(self.agent.socket) == 0
-        poll("the listener", there)
-
-    def begin(self, deadline_ms=DEADLINE_MS, short_ms=None):
-        """Threads of two processes on the shim, and a pipelining client."""
-        for kind, width, ms in (("hammer", 8, deadline_ms),
-                                ("hammer", 8, short_ms or deadline_ms),
-                                ("pipeline", 16, deadline_ms)):
-            self.loads.append(load.Load(self.lab, kind, self.agent.socket,
-                                        width, ms))
-        load.wait_for_more(self.loads, 10)
-
-    def more(self, count):
-        load.wait_for_more(self.loads, count)
-
-    def finish(self):
-        """All decisions; the ledger."""
-        decisions = [d for one in self.loads for d in one.finish()]
-        same(self.agent.stop(), 0, self.agent.err())
-        self.sandbox.stop()
-        return decisions, load.Ledger(self.sandbox)
 
 
 def across(decisions, kills):
