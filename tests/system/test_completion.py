@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import harness
 from harness import check, poll, same
@@ -75,14 +76,13 @@ class Zsh:
             raise harness.Skip("no zsh")
         self.ask = os.path.join(lab.path, "ask")
         self.answer = os.path.join(lab.path, "answer")
-        os.makedirs(os.path.join(lab.path, "bin"), exist_ok=True)
+        # Outside the laboratory, which looks for reports in all its files.
+        self.programs = tempfile.mkdtemp(prefix="rla-completion-")
         for name, path in PROGRAMS.items():
-            link = os.path.join(lab.path, "bin", name)
-            if not os.path.exists(link):
-                os.symlink(path, link)
+            os.symlink(path, os.path.join(self.programs, name))
         env = lab.env({
             "RL_AGENT_SOCKET": socket, "TERM": "dumb", "LC_ALL": "C.UTF-8",
-            "PATH": os.path.join(lab.path, "bin") + ":" + os.environ["PATH"],
+            "PATH": self.programs + ":" + os.environ["PATH"],
             "ASK": self.ask, "ANSWER": self.answer,
             "COMPLETIONS": os.path.join(FOLDER, "zsh")})
         if os.path.exists(self.answer):
@@ -130,6 +130,7 @@ class Zsh:
         self.child.kill()
         self.child.wait()
         os.close(self.terminal)
+        shutil.rmtree(self.programs)
 
 
 def in_each_shell(lab, socket, test):

@@ -7,7 +7,9 @@ in their places; uninstall leaves nothing.
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 
 import harness
 from harness import check, same
@@ -32,6 +34,13 @@ def make(target, root):
         ["make", target, "DESTDIR=" + root], cwd=BUILD, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, check=False)
     same(done.returncode, 0, done.stdout.decode()[-3000:])
+
+
+def folder_for_programs(lab):
+    """Outside the laboratory, which looks for reports in all of its files."""
+    path = tempfile.mkdtemp(prefix="rla-install-")
+    lab.closers.append(lambda: shutil.rmtree(path))
+    return path
 
 
 def installed(root):
@@ -67,7 +76,8 @@ def readme_example():
 
 def test_the_library_by_its_pkg_config_file(lab):
     """the README's C program, shared and static, asks an agent"""
-    root = os.path.join(lab.path, "root")
+    folder = folder_for_programs(lab)
+    root = os.path.join(folder, "root")
     make("install", root)
     version = pkg_config(root, "--modversion")
     same(version, [run([harness.CTL, "--version"]).split()[1]])
@@ -81,13 +91,13 @@ def test_the_library_by_its_pkg_config_file(lab):
             if b"__asan" in f.read() else []
     common = CC + flags + pkg_config(root, "--cflags") + [source]
     run(common + pkg_config(root, "--libs") +
-        ["-o", lab.path + "/ask-shared"])
-    dynamic = run(["readelf", "-d", lab.path + "/ask-shared"])
+        ["-o", folder + "/ask-shared"])
+    dynamic = run(["readelf", "-d", folder + "/ask-shared"])
     check("[librlshim.so.0]" in dynamic, dynamic)
     programs = ["ask-shared"]
     if not flags:
         run(common + ["-static"] + pkg_config(root, "--libs", "--static") +
-            ["-o", lab.path + "/ask-static"])
+            ["-o", folder + "/ask-static"])
         programs.append("ask-static")
 
     key = lab.keygen("main")
@@ -101,13 +111,13 @@ def test_the_library_by_its_pkg_config_file(lab):
     env = lab.env({"RL_AGENT_SOCKET": agent.socket,
                    "LD_LIBRARY_PATH": libdir})
     for program in programs:
-        said = run([os.path.join(lab.path, program), "customer-3"], env)
+        said = run([os.path.join(folder, program), "customer-3"], env)
         check(said.startswith("allowed (ok): go on"), program, said)
 
 
 def test_places(lab):
     """the shells, the manual and the schema find theirs; nothing is left"""
-    root = os.path.join(lab.path, "root")
+    root = folder_for_programs(lab)
     make("install", root)
     files = installed(root)
     lib, share = configured("libdir"), configured("datadir")
