@@ -249,38 +249,50 @@ listens_at(
 	return strcmp(s->address, address) == 0;
 }
 
-int
-activation_take(struct activation *a, const char *name, const char *address,
-    activation_same_fn *same, int *fd, char err[ACTIVATION_ERR_MAX])
+/* The first with that name, which should be here; else the first that is here.
+ * NULL: none. */
+static struct inherited *
+find(struct activation *a, const char *name, const char *address,
+    activation_same_fn *same)
 {
-	const struct inherited *other = NULL;
+	struct inherited *found = NULL;
 	size_t i;
 
-	*fd = -1;
 	for (i = 0; i < a->count; i++) {
 		struct inherited *s = &a->sockets[i];
 		const bool named = strcmp(s->name, name) == 0;
 		const bool here = listens_at(s, address, same);
 
-		if (here && (named || has_default_name(s))) {
-			s->taken = true;
-			*fd = s->fd;
-			return 0;
-		}
-		if (named || here)
-			other = s;
+		if (named && here)
+			return s;
+		if (named || (here && found == NULL))
+			found = s;
 	}
-	if (other == NULL)
+	return found;
+}
+
+int
+activation_take(struct activation *a, const char *name, const char *address,
+    activation_same_fn *same, int *fd, char err[ACTIVATION_ERR_MAX])
+{
+	struct inherited *s = find(a, name, address, same);
+
+	*fd = -1;
+	if (s == NULL)
 		return 0;
-	if (listens_at(other, address, same))
+	if (!listens_at(s, address, same))
+		return fail(err,
+		    "%s, but the socket \"%s\" that the service manager "
+		    "passes listens at %s",
+		    address, name, s->address);
+	if (strcmp(s->name, name) != 0 && !has_default_name(s))
 		return fail(err,
 		    "the socket that the service manager passes for %s is "
 		    "called \"%s\", not \"%s\"",
-		    address, other->name, name);
-	return fail(err,
-	    "%s, but the socket \"%s\" that the service manager passes "
-	    "listens at %s",
-	    address, name, other->address);
+		    address, s->name, name);
+	s->taken = true;
+	*fd = s->fd;
+	return 0;
 }
 
 int

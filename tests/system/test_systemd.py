@@ -288,6 +288,58 @@ def test_reload(lab):
     same([connects(held.path) for held in m.held], [True] * 2)
 
 
+def asks_http(family, address):
+    """The status line of a check over HTTP."""
+    with socket.socket(family) as s:
+        s.settimeout(harness.PATIENCE)
+        s.connect(address)
+        s.sendall(b"GET /check/one?key=k HTTP/1.1\r\nHost: a\r\n"
+                  b"Connection: close\r\n\r\n")
+        answer = b""
+        while b"\r\n" not in answer:
+            more = s.recv(4096)
+            check(more, answer)
+            answer += more
+    return answer.split(b"\r\n")[0].decode()
+
+
+def test_gateway(lab):
+    """gateways take theirs, with a path and of TCP"""
+    document, m = bring_up(lab, "main")
+    tcp = socket.create_server(("127.0.0.1", 0))
+    where = "127.0.0.1:%d" % tcp.getsockname()[1]
+    path = os.path.join(lab.path, "http.sock")
+    m.hold("gateway.back", tcp, where)
+    m.listen("gateway.front", path)
+    document["gateway"] = {"front": {"listen": "unix:" + path,
+                                     "mode": "0600"},
+                           "back": {"listen": where}}
+    for name in ("gateway.back", "rl-agent-http.socket"):
+        m.held[0].name = name
+        agent = m.start(lab.config(document))
+        same(asks_http(socket.AF_UNIX, path), "HTTP/1.1 200 OK")
+        same(asks_http(socket.AF_INET, tcp.getsockname()), "HTTP/1.1 200 OK")
+        check(" activation " not in agent.err(), agent.err())
+        same(agent.stop(), 0)
+        check(connects(path))
+    # A reload takes one out, and brings it back.
+    agent = m.start(lab.config(document))
+    back = document["gateway"].pop("back")
+    for gateway in ({}, {"back": back}):
+        lab.config(dict(document, gateway=dict(document["gateway"],
+                                               **gateway)))
+        agent.ctl("reload")
+    same(asks_http(socket.AF_INET, tcp.getsockname()), "HTTP/1.1 200 OK")
+    same(agent.stop(), 0)
+    # Another place than the configuration's.
+    document["gateway"]["front"] = {"listen": where}
+    agent = m.start(lab.config(document), ready=False)
+    same(agent.wait(), 1)
+    line, = agent.err().splitlines()
+    for part in ("gateway.front.listen", where, path):
+        check(part in line, part, line)
+
+
 if __name__ == "__main__":
     harness.run([value for name, value in list(globals().items())
                  if name.startswith("test_")])
