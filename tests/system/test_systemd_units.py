@@ -2,12 +2,14 @@
 """
 The units of systemd/, without a systemd that runs: they are well formed, keep
 the service in tight bounds, and fit the agent's configuration and one another.
-Needs systemd-analyze; RLA_REQUIRE_TOOLS=1 makes its absence a failure.
+Needs systemd-analyze; RLA_REQUIRE_TOOLS=1 makes its absence a failure, but not
+with musl, which systemd does not run on.
 """
 
 import glob
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -43,7 +45,8 @@ def render(lab, change=lambda name, text: text):
 def analyze(*args):
     """systemd-analyze; its exit status and all that it says."""
     if shutil.which("systemd-analyze") is None:
-        if os.environ.get("RLA_REQUIRE_TOOLS") == "1":
+        if os.environ.get("RLA_REQUIRE_TOOLS") == "1" and \
+                platform.libc_ver()[0] == "glibc":
             raise harness.Failure("there is no systemd-analyze")
         raise harness.Skip("there is no systemd-analyze")
     done = subprocess.run(
