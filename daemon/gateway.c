@@ -362,7 +362,9 @@ gateway_stop(struct gateway *g)
 	if (g == NULL)
 		return;
 	TAILQ_FOREACH(v, &g->visitors, link)
-	dispatch_cancel(&v->is, v->id);
+	{
+		dispatch_cancel(&v->is, v->id);
+	}
 	gateway_drain(g);
 }
 

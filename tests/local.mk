@@ -232,6 +232,7 @@ system_tests = \
 	tests/system/test_limiters.py \
 	tests/system/test_peer.py \
 	tests/system/test_nonces.py \
+	tests/system/test_gateway_life.py \
 	tests/system/test_agent.py \
 	tests/system/test_async.py \
 	tests/system/test_bench.py \
@@ -243,6 +244,7 @@ system_tests = \
 	tests/system/test_documents.py \
 	tests/system/test_faults.py \
 	tests/system/test_frames.py \
+	tests/system/test_gateway.py \
 	tests/system/test_hostile_reload.py \
 	tests/system/test_install.py \
 	tests/system/test_listeners.py \
@@ -313,6 +315,7 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/system/reloading.py \
 	tests/system/shiftclock.c \
 	tests/system/wire.py \
+	tests/system/web.py \
 	tests/unit/GuavaModel.java \
 	tests/unit/ratelimiter_tools.py \
 	tests/unit/schema_tools.py \

@@ -34,12 +34,16 @@ run(void *arg)
 		loop_timer_set(h->again, loop_now());
 }
 
+/* At the end of the turn: on_event() is to see what there is before the library
+ * has read it. */
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
+	struct http *h = arg;
+
 	(void)fd;
 	(void)what;
-	run(arg);
+	loop_defer(h->loop, &h->run);
 }
 
 void
@@ -77,13 +81,22 @@ late(void *arg)
 	http_cut(c);
 }
 
-/* What there is by now: the library may have read it in this very turn. */
+/* What there is by now. */
 static short
 look(const struct http_conn *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLIN | POLLRDHUP};
 
 	return poll(&p, 1, 0) > 0 ? p.revents : 0;
+}
+
+/* The start of a request? What has come since the last turn and is less than
+ * one the library may have read before us: then its next byte tells. */
+static void
+look_for_request(struct http_conn *c, short is)
+{
+	if (c->state == HTTP_STATE_IDLE && is == POLLIN)
+		http_enter(c, HTTP_STATE_READING);
 }
 
 /* Edge-triggered, beside the library, which tells nothing of a request's first
@@ -97,9 +110,8 @@ on_event(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	c->gone = (is & ~POLLIN) != 0; /* it sends no more, or all is over */
-	if (c->state == HTTP_STATE_IDLE && !c->gone && is != 0)
-		http_enter(c, HTTP_STATE_READING);
-	else if (c->state == HTTP_STATE_ASKED && c->gone)
+	look_for_request(c, is);
+	if (c->state == HTTP_STATE_ASKED && c->gone)
 		http_job_abandon(c->job);
 }
 
@@ -199,6 +211,7 @@ http_accept(struct http *h, int fd, void *user)
 	}
 	TAILQ_INSERT_TAIL(&h->conns, c, link);
 	http_enter(c, HTTP_STATE_IDLE);
+	look_for_request(c, look(c));
 	return c;
 }
 
@@ -238,9 +251,15 @@ http_drain(struct http *h)
 	struct http_conn *c;
 
 	h->draining = true;
+	TAILQ_FOREACH(c, &h->conns, link)
+	{
+		look_for_request(c, look(c));
+	}
 	run(h);
 	TAILQ_FOREACH(c, &h->conns, link)
-	http_leave(c);
+	{
+		http_leave(c);
+	}
 }
 
 bool
@@ -274,9 +293,8 @@ daemon_new(struct http *h)
 	    0, NULL, NULL, http_job_handle, h, MHD_OPTION_CONNECTION_LIMIT,
 	    (unsigned int)INT_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 	    (size_t)HTTP_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, 0U,
-	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP,
-	    1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-	    MHD_OPTION_URI_LOG_CALLBACK, http_job_begin, h,
+	    MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+	    keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, http_job_begin, h,
 	    MHD_OPTION_NOTIFY_COMPLETED, http_job_end, h,
 	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
 }
@@ -311,7 +329,7 @@ http_new(struct loop *loop, const struct http_hooks *hooks,
 	h->loop = loop;
 	h->hooks = hooks;
 	h->counters = counters;
-	loop_task_init(&h->answers, run, h);
+	loop_task_init(&h->run, run, h);
 	TAILQ_INIT(&h->conns);
 	TAILQ_INIT(&h->lingers);
 	if (open_daemon(h) == 0)
@@ -346,7 +364,7 @@ http_free(struct http *h)
 		event_del(&h->readable);
 	if (h->mhd != NULL)
 		close_all(h);
-	loop_cancel(h->loop, &h->answers);
+	loop_cancel(h->loop, &h->run);
 	http_linger_free_all(h);
 	loop_timer_free(h->again);
 	free(h);

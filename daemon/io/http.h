@@ -22,7 +22,7 @@
 #define HTTP_REQUEST_US INT64_C(10000000)
 #define HTTP_IDLE_US    INT64_C(60000000)
 /* Of a connection, for the head of a request and that of its answer. */
-#define HTTP_MEMORY     65536
+#define HTTP_MEMORY     131072
 #define HTTP_BODY_MAX   65536 /* over it: 413 */
 #define HTTP_FORM_MAX   8192  /* bytes of a body that are kept */
 #define HTTP_MAX_FIELDS 12

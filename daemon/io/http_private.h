@@ -61,7 +61,7 @@ struct http {
 	struct MHD_Daemon *mhd;
 	struct event readable; /* its descriptors */
 	struct loop_timer *again;
-	struct loop_task answers; /* there are some to send */
+	struct loop_task run;
 	struct http_conn *adding; /* to the library, right now */
 	struct http_conns conns;
 	struct http_lingers lingers;

@@ -22,6 +22,20 @@ conn_of(struct MHD_Connection *mhd)
 	return info->socket_context;
 }
 
+/*
+ * We read the query ourselves. The library would, too, with memory for each
+ * parameter, and loses its way when that is used up: it gets none to read. What
+ * it calls constant is a part of its read buffer, where it writes next.
+ */
+static void
+hide_query(const char *target)
+{
+	char *mark = target != NULL ? strchr(target, '?') : NULL;
+
+	if (mark != NULL)
+		mark[1] = '\0';
+}
+
 void *
 http_job_begin(void *arg, const char *target, struct MHD_Connection *mhd)
 {
@@ -39,6 +53,7 @@ http_job_begin(void *arg, const char *target, struct MHD_Connection *mhd)
 		memcpy(job->target, target, len);
 	job->target[len] = '\0';
 	job->is.target = job->target;
+	hide_query(target);
 	job->conn = c;
 	c->job = job;
 	return job;
@@ -165,12 +180,39 @@ refuse_length(struct http_job *job)
 
 _Static_assert(HTTP_BODY_MAX == 65536, "the text above");
 
+static bool
+is_plain(const char *target)
+{
+	for (; *target != '\0'; target++) {
+		if ((unsigned char)*target <= ' ' || *target == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+/* What the library would not refuse, or not with an answer. */
+static enum MHD_Result
+judge_line(struct http_job *job, const char *version)
+{
+	const char *host;
+	size_t len;
+
+	if (!is_plain(job->target))
+		return refuse(job, MHD_HTTP_BAD_REQUEST,
+		    "the target holds a blank or a control character\n");
+	if (strcmp(version, "HTTP/1.0") != 0 &&
+	    http_header(job->conn, "Host", &host, &len) != 1)
+		return refuse(
+		    job, MHD_HTTP_BAD_REQUEST, "Host: must be there, once\n");
+	return MHD_YES;
+}
+
 /*
  * Two readers that disagree on where a body ends take its rest for another
  * request: what is not plain is refused. The library has read the number.
  */
 static enum MHD_Result
-judge_head(struct http_job *job)
+judge_body(struct http_job *job)
 {
 	const struct http_conn *c = job->conn;
 	const char *length, *coding;
@@ -244,13 +286,14 @@ http_job_handle(void *arg, struct MHD_Connection *mhd, const char *url,
 	(void)arg;
 	(void)mhd;
 	(void)url;
-	(void)version;
 	if (job == NULL || job->dead)
 		return MHD_NO;
 	if (!job->headed) {
 		job->headed = true;
 		job->is.method = method_of(method);
-		return judge_head(job);
+		if (judge_line(job, version) != MHD_YES)
+			return MHD_NO;
+		return job->asked ? MHD_YES : judge_body(job);
 	}
 	if (*len > 0)
 		return take_body(job, data, len);
@@ -267,7 +310,7 @@ resume(struct http_job *job)
 	job->suspended = false;
 	MHD_resume_connection(job->conn->mhd);
 	/* The library has no descriptor that would tell it. */
-	loop_defer(job->conn->http->loop, &job->conn->http->answers);
+	loop_defer(job->conn->http->loop, &job->conn->http->run);
 }
 
 void
