@@ -80,6 +80,7 @@ unit_tests = \
 	tests/unit/check_gateway_target \
 	tests/unit/check_heap \
 	tests/unit/check_histogram \
+	tests/unit/check_http \
 	tests/unit/check_id \
 	tests/unit/check_ipc \
 	tests/unit/check_ipc_enc \

@@ -153,7 +153,7 @@ def test_no_server(lab):
     answer = world.ask("/readyz")
     same(answer.status, 503)
     check(answer.body.startswith(
-        b"no decision is possible yet, tenant main: "), answer)
+        b"no decision is possible now, tenant main: "), answer)
     same(answer.body.count(b"\n"), 1)
     expect(world.ask("/healthz"), 200, "ok")
     expect(world.ask("/check/shut"), 503, "failed: discovery",

@@ -104,7 +104,7 @@ START_TEST(test_room)
 	for (const char *at = out; (at = strstr(at, ", ")) != NULL; at++)
 		items++;
 	ck_assert_uint_eq(items, 5);
-	ck_assert_str_eq(out + strlen(out) - 14, ".4\";q=100;w=60" + 0);
+	ck_assert_str_eq(out + strlen(out) - 14, ".4\";q=100;w=60");
 	strcpy(name, "x");
 	gateway_fields_policy(&large, out);
 	ck_assert_ptr_nonnull(strstr(out, "\"x.39\";q=100;w=60"));

@@ -12,7 +12,72 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/io/address.h"
 #include "tests/unit/listener_fixture.h"
+
+/* A port of the loopback that nobody has. */
+static struct endpoint
+free_place(int family)
+{
+	struct endpoint at = {
+	    .family = (uint8_t)family, .addr = {127, 0, 0, 1}};
+	union address sa;
+	socklen_t len;
+	int fd;
+
+	if (family == 6)
+		at = (struct endpoint){.family = 6, .addr = {[15] = 1}};
+	len = address_to_sockaddr(&at, &sa);
+	fd = socket(sa.any.sa_family, SOCK_STREAM, 0);
+	if (bind(fd, &sa.any, len) == 0) {
+		getsockname(fd, &sa.any, &len);
+		address_from_sockaddr(&sa, &at);
+	}
+	close(fd);
+	return at;
+}
+
+static int
+dial_tcp(const struct endpoint *at)
+{
+	union address sa;
+	const socklen_t len = address_to_sockaddr(at, &sa);
+	int fd = socket(sa.any.sa_family, SOCK_STREAM, 0);
+
+	if (connect(fd, &sa.any, len) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+START_TEST(tcp)
+{
+	const struct endpoint at = free_place(_i);
+	struct listener *l, *other;
+	int fd;
+
+	if (at.port == 0)
+		return; /* this machine has no such address */
+	l = listener_new_tcp(loop, &at, on_accept, accepted, err);
+	ck_assert_msg(l != NULL, "%s", err);
+	ck_assert_int_eq(dial_tcp(&at), -1);
+	ck_assert_int_eq(listener_start(l, err), 0);
+	ck_assert_int_eq(listener_change(l, 0600, 0, err), 0);
+	fd = dial_tcp(&at);
+	ck_assert_int_ge(fd, 0);
+	TURN_UNTIL(accepted_count == 1);
+	other = listener_new_tcp(loop, &at, on_accept, accepted, err);
+	ck_assert_ptr_null(other);
+	ck_assert_ptr_nonnull(strstr(err, ": cannot bind: "));
+	listener_free(l);
+	/* Again at once, though the last connection has just been closed. */
+	close(accepted[0]);
+	close(fd);
+	l = listener_new_tcp(loop, &at, on_accept, accepted, err);
+	ck_assert_msg(l != NULL, "%s", err);
+	listener_free(l);
+}
+END_TEST
 
 START_TEST(it_accepts_and_leaves_no_socket)
 {
@@ -386,6 +451,8 @@ main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, it_accepts_and_leaves_no_socket);
+	tcase_add_loop_test(tc, tcp, 4, 5);
+	tcase_add_loop_test(tc, tcp, 6, 7);
 	tcase_add_test(tc, at_most_64_in_one_turn);
 	tcase_add_test(tc, the_backlog_is_deep);
 	tcase_add_test(tc, the_mode_is_exact_whatever_the_umask);
