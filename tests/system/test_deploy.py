@@ -168,13 +168,10 @@ def test_key_is_replaced(lab):
 def test_application(lab):
     """the example goes on while there is a limit, and ends when asked"""
     world = World(lab, read("compose", "etc", "rl-agent.json"))
-    folder = os.path.join(lab.path, "bin")
-    os.mkdir(folder)
-    os.symlink(harness.CTL, os.path.join(folder, "rlctl"))
     app = harness.Process(
         lab, "app", [os.path.join(DEPLOY, "compose", "app.sh")],
-        {"PATH": folder + ":" + os.environ["PATH"], "PAUSE": "0.05",
-         "RL_AGENT_SOCKET": world.paths[1]})
+        {"PATH": os.path.dirname(harness.CTL) + ":" + os.environ["PATH"],
+         "PAUSE": "0.05", "RL_AGENT_SOCKET": world.paths[1]})
     poll("a check out", lambda: "checks out: Allowed" in app.out())
     poll("a limit", lambda: "has to wait: Denied" in app.out())
     same(world.agent.stop(), 0)
