@@ -17,7 +17,10 @@
 #include "daemon/io/conn.h"
 #include "daemon/io/http.h"
 
-#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+/* Unread bytes of documents, of all together, at which there are no more: they
+ * are long, and cheap to ask for. */
+#define DOCUMENTS_OUT_MAX (16 * 1024 * 1024)
+#define METRICS_TYPE      "text/plain; version=0.0.4; charset=utf-8"
 
 struct visitor {
 	struct caller is;
@@ -26,6 +29,7 @@ struct visitor {
 	uint64_t id;              /* of its last check */
 	unsigned int deny_status; /* of that */
 	bool waiting;             /* it wants an answer */
+	size_t document;          /* bytes of it, when the last was one */
 	TAILQ_ENTRY(visitor) link;
 };
 
@@ -167,17 +171,37 @@ check(struct visitor *v, const struct http_request *req)
 		start_check(v);
 }
 
+static bool
+leave_unread(const struct gateway *g)
+{
+	const struct visitor *v;
+	size_t unread = 0;
+
+	TAILQ_FOREACH(v, &g->visitors, link)
+	{
+		if (http_sending(v->http))
+			unread += v->document;
+	}
+	return unread >= DOCUMENTS_OUT_MAX;
+}
+
 static void
 metrics(struct visitor *v)
 {
 	const struct gateway_env *env = &v->gateway->env;
-	char *text = env->metrics(env->arg);
+	char *text;
 
+	if (leave_unread(v->gateway)) {
+		send_line(v, 503, "too many documents are not read");
+		return;
+	}
+	text = env->metrics(env->arg);
 	if (text == NULL) {
 		send_line(v, 503, "out of memory");
 		return;
 	}
 	gateway_answer_document(&v->gateway->answer, METRICS_TYPE, text);
+	v->document = v->gateway->answer.is.len;
 	send(v);
 	free(text);
 }
@@ -229,6 +253,7 @@ on_request(void *user, const struct http_request *req)
 	int status = gateway_target_read(req->target, ask, text);
 
 	v->waiting = true;
+	v->document = 0;
 	if (!caller_may_stay(&v->is))
 		send_line(v, 503, "the configuration has changed");
 	else if (status != 0)

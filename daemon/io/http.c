@@ -263,6 +263,12 @@ http_drain(struct http *h)
 }
 
 bool
+http_sending(const struct http_conn *c)
+{
+	return c->state == HTTP_STATE_SENDING;
+}
+
+bool
 http_idle(const struct http *h)
 {
 	const struct http_conn *c;

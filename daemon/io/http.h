@@ -90,6 +90,8 @@ size_t http_header(const struct http_conn *conn, const char *name,
 
 /* All connections leave. Not from a hook. */
 void http_drain(struct http *http);
+/* Is an answer on its way that the kernel has not all of? */
+bool http_sending(const struct http_conn *conn);
 /* Is every request that has begun answered, and the answer with the kernel? */
 bool http_idle(const struct http *http);
 

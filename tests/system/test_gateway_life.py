@@ -359,6 +359,28 @@ def stuff(one, count):
         return False
 
 
+def test_unread(lab):
+    """Long documents that nobody reads are bounded, all together."""
+    rules = {"rule-%d" % n: rule("bucket") for n in range(4000)}
+    world = World(lab, rules, gateway={"max_connections": 64})
+    size = len(world.ask("/metrics").body)
+    check(size > 1000000, size)
+    lazy = []
+    for _ in range(60):
+        lazy.append(world.web().send(request("/metrics")))
+        row = world.ask("/metrics")
+        if row.status == 503:
+            break
+    same((row.status, row.body), (503, b"too many documents are not read\n"))
+    check(16 * 2**20 <= (len(lazy) + 1) * size <= 16 * 2**20 + 3 * size,
+          len(lazy), size)
+    same(world.ask("/healthz").status, 200)
+    same(world.ask("/check/rule-7").status, 200)
+    same([len(one.receive().body) >= size for one in lazy],
+         [True] * len(lazy))
+    same(world.ask("/metrics").status, 200)
+
+
 def test_drain(lab):
     """What is under way is answered; then the connections end."""
     world = World(lab, RULES, policy=STUBBORN)
@@ -593,5 +615,5 @@ def test_hostile(lab):
 
 harness.run([test_slow, test_kept, test_too_long, test_no_http, test_too_many,
              test_few_descriptors, test_overloaded, test_gone, test_half_open,
-             test_drain, test_drain_late, test_quit, test_reload, test_start,
+             test_unread, test_drain, test_drain_late, test_quit, test_reload, test_start,
              test_passed, test_hostile])
