@@ -98,7 +98,7 @@ class Engine:
         self.buildah("add", "-q", container, tar, "/")
         for tag in (RELEASE, RELEASE + "-slim"):
             self.buildah("commit", "-q", container,
-                         "docker.io/library/debian:" + tag)
+                         "localhost/debian:" + tag)
         self.buildah("rm", container)
         os.unlink(tar)
 

@@ -4,7 +4,7 @@
 # system. Needs root, and apt's network. Leaves nothing behind: all is in a
 # temporary folder, and whatever runs in the system is in namespaces that end
 # with it. Prints TAP. RLA_KEEP=1 keeps the folder with the packages and logs;
-# RLA_MIRROR is another mirror than deb.debian.org.
+# RLA_MIRROR is another mirror than mmdebstrap's own.
 set -eu
 export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
