@@ -386,11 +386,11 @@ gateway_stop(struct gateway *g)
 
 	if (g == NULL)
 		return;
+	gateway_drain(g); /* first: it may begin checks */
 	TAILQ_FOREACH(v, &g->visitors, link)
 	{
 		dispatch_cancel(&v->is, v->id);
 	}
-	gateway_drain(g);
 }
 
 bool

@@ -39,7 +39,8 @@ void gateway_follow(struct gateway *gateway);
 /* What has come in is asked for; then nobody is kept beyond his answer. Before
  * the dispatcher drains. */
 void gateway_drain(struct gateway *gateway);
-/* What is in flight is cancelled, and said to be. */
+/* What has come in is asked for; what is in flight then is cancelled, and said
+ * to be. */
 void gateway_stop(struct gateway *gateway);
 /* Is every answer with the kernel? */
 bool gateway_idle(const struct gateway *gateway);

@@ -75,6 +75,7 @@ unit_tests = \
 	tests/unit/check_errorrate \
 	tests/unit/check_errorrate_random \
 	tests/unit/check_estimate \
+	tests/unit/check_gateway \
 	tests/unit/check_gateway_answer \
 	tests/unit/check_gateway_fields \
 	tests/unit/check_gateway_target \
