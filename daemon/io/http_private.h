@@ -31,6 +31,7 @@ struct http_job {
 	bool headed;                   /* its head was looked at */
 	bool asked;
 	bool suspended;
+	bool kept; /* the connection is, after the answer */
 	bool dead; /* nobody is there to answer */
 	char form[HTTP_FORM_MAX];
 	char target[]; /* ends with NUL */

@@ -116,25 +116,27 @@ has_form(const struct http_conn *c)
 	       (len == want || strchr("; \t", type[want]) != NULL);
 }
 
-/* NULL without memory. */
-static struct MHD_Response *
-response_of(const struct http_conn *c, const struct http_answer *a)
+/* None without memory. */
+static void
+set_response(struct http_job *job, const struct http_answer *a)
 {
+	const struct http_conn *c = job->conn;
 	struct MHD_Response *r = MHD_create_response_from_buffer(
 	    a->len, (void *)(uintptr_t)a->body, MHD_RESPMEM_MUST_COPY);
 	bool good = r != NULL;
 
+	job->status = a->status;
+	job->kept = !a->last && !c->leaving && !c->http->draining;
 	for (size_t i = 0; i < a->field_count && good; i++)
 		good = MHD_add_response_header(
 			   r, a->fields[i].name, a->fields[i].value) == MHD_YES;
-	if (good && (a->last || c->leaving || c->http->draining))
+	if (good && !job->kept)
 		good = MHD_add_response_header(r, "Connection", "close") ==
 		       MHD_YES;
 	if (good)
-		return r;
-	if (r != NULL)
+		job->response = r;
+	else if (r != NULL)
 		MHD_destroy_response(r);
-	return NULL;
 }
 
 /* MHD_NO ends the connection. */
@@ -166,8 +168,7 @@ refuse(struct http_job *job, unsigned int status, const char *text)
 	};
 
 	job->asked = true;
-	job->status = status;
-	job->response = response_of(job->conn, &a);
+	set_response(job, &a);
 	return job->response != NULL ? queue(job) : MHD_NO;
 }
 
@@ -286,7 +287,7 @@ http_job_handle(void *arg, struct MHD_Connection *mhd, const char *url,
 	(void)arg;
 	(void)mhd;
 	(void)url;
-	if (job == NULL || job->dead)
+	if (job == NULL || job->dead || job->conn->cut)
 		return MHD_NO;
 	if (!job->headed) {
 		job->headed = true;
@@ -318,8 +319,7 @@ http_answer(struct http_conn *c, const struct http_answer *a)
 {
 	struct http_job *job = c->job;
 
-	job->status = a->status;
-	job->response = response_of(c, a);
+	set_response(job, a);
 	job->dead = job->response == NULL;
 	resume(job);
 }
@@ -381,8 +381,10 @@ http_job_end(void *arg, struct MHD_Connection *mhd, void **context,
 		count(n, own_status(mhd));
 		n->http_bad++;
 	}
+	http_enter(c, HTTP_STATE_IDLE);
+	if (job != NULL && job->kept && c->leaving)
+		http_cut(c); /* the answer did not say so yet */
 	if (job != NULL && job->response != NULL)
 		MHD_destroy_response(job->response);
 	free(job);
-	http_enter(c, HTTP_STATE_IDLE);
 }

@@ -133,6 +133,16 @@ hear(void)
 	return n < 0 && errno == EAGAIN;
 }
 
+/* The same, of which only the length is kept. */
+static bool
+hear_some(size_t *len)
+{
+	ssize_t n = read(peer, came, sizeof(came));
+
+	*len += n > 0 ? (size_t)n : 0;
+	return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
 static int
 count(const char *part)
 {
@@ -290,6 +300,29 @@ START_TEST(test_leave)
 }
 END_TEST
 
+/* After an answer that did not say so: it is made, or being sent. */
+START_TEST(test_leave_late)
+{
+	static const char body[1 << 20];
+	const struct http_answer long_one = {
+	    .status = 200, .body = body, .len = sizeof(body)};
+	size_t len = 0;
+
+	answers_now = false;
+	say(GET GET);
+	TURN_UNTIL(requests == 1);
+	http_answer(conn, &long_one);
+	if (_i == 1)
+		TURN_UNTIL(hear_some(&len) && len > 0);
+	http_leave(conn);
+	TURN_UNTIL(!hear_some(&len));
+	ck_assert_uint_gt(len, sizeof(body));
+	TURN_UNTIL(closeds == 1);
+	ck_assert_int_eq(requests, 1);
+	ck_assert_uint_eq(counters.http_slow, 0);
+}
+END_TEST
+
 /* What has come in is asked for, and answered. */
 START_TEST(test_drain)
 {
@@ -358,6 +391,7 @@ main(void)
 	tcase_add_test(tc, test_broken_off);
 	tcase_add_test(tc, test_refused_by_the_library);
 	tcase_add_loop_test(tc, test_leave, 0, 2);
+	tcase_add_loop_test(tc, test_leave_late, 0, 2);
 	tcase_add_loop_test(tc, test_drain, 0, 2);
 	tcase_add_test(tc, test_free);
 	tcase_add_test(tc, test_refuse);
