@@ -121,6 +121,7 @@ is_word(const char *text, size_t len)
 	return len > 0;
 }
 
+/* NULL, as with printf(3) no reason to end the program, is empty. */
 static void
 put_text(struct line *l, const char *text, size_t len)
 {
@@ -169,7 +170,7 @@ convert(struct line *l, const char *fmt)
 		const int len = va_arg(l->ap, int);
 
 		text = va_arg(l->ap, const char *);
-		put_text(l, text, len > 0 ? (size_t)len : 0);
+		put_text(l, text, text != NULL && len > 0 ? (size_t)len : 0);
 		return fmt + 3;
 	}
 	if (strncmp(fmt, ".15g", 4) == 0) {
@@ -183,7 +184,7 @@ convert(struct line *l, const char *fmt)
 	switch (*fmt) {
 	case 's':
 		text = va_arg(l->ap, const char *);
-		put_text(l, text, strlen(text));
+		put_text(l, text, text != NULL ? strlen(text) : 0);
 		break;
 	case 'm':
 		text = strerror(l->error);

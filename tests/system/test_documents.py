@@ -224,7 +224,7 @@ def test_help_names_every_command(lab):
     for command in ("check", "run", "report", "status", "servers", "policy",
                     "rules", "explain", "acquire", "errctl begin",
                     "errctl success", "limiters", "set-rate", "ping", "wait",
-                    "top", "reload", "drain", "quit", "key show"):
+                    "top", "health", "reload", "drain", "quit", "key show"):
         check(command in text, "rlctl --help lacks", command)
         check(command.split()[0] in page, "rlctl(1) lacks", command)
 

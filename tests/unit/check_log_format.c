@@ -136,9 +136,14 @@ START_TEST(words_stand_alone)
 	    {"gr\xc3\xbc\xc3\x9f", "v=\"gr\xc3\xbc\xc3\x9f\""},
 	};
 
+	const char *volatile none = NULL; /* the compiler warns of NULL */
+
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		ck_assert_str_eq(format(99, "v=%s", rows[i].in), rows[i].out);
 	ck_assert_str_eq(format(99, "v=\"%s\"", "yes"), "v=\"yes\"");
+	ck_assert_str_eq(
+	    format(99, "v=\"%s\" w=%s x=%.*s", none, none, 3, none),
+	    "v=\"\" w=\"\" x=\"\"");
 }
 END_TEST
 
