@@ -138,6 +138,8 @@ def test_the_manual_explains_status(lab):
     document["rules"]["local"] = {
         "resources": [{"bucket": "local", "window_ms": 1000, "limit": 1}],
         "on_failure": {"local": {"permits_per_second": 1}}}
+    document["gateway"] = {"front": {
+        "listen": "unix:" + os.path.join(lab.path, "http.sock")}}
     agent = lab.agent(document)
     for what in ("status", "servers", "rules", "limiters"):
         section = section_of("man/rlctl.1", what.upper())
