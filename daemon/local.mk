@@ -45,6 +45,7 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/dnsscan.c daemon/io/dnsscan.h \
 	daemon/io/dnswire.c daemon/io/dnswire.h \
 	daemon/io/http.c daemon/io/http.h \
+	daemon/io/http_head.c \
 	daemon/io/http_linger.c \
 	daemon/io/http_private.h \
 	daemon/io/http_request.c \

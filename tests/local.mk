@@ -234,6 +234,7 @@ system_tests = \
 	tests/system/test_limiters.py \
 	tests/system/test_peer.py \
 	tests/system/test_nonces.py \
+	tests/system/test_gateway_hostile.py \
 	tests/system/test_gateway_life.py \
 	tests/system/test_agent.py \
 	tests/system/test_async.py \

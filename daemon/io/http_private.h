@@ -1,7 +1,8 @@
 /*
  * What the files of http share: http.c (connections and their times),
- * http_request.c (from head to answer) and http_linger.c (the end of one whose
- * peer may still be sending). Nobody else includes this.
+ * http_request.c (from head to answer), http_head.c (what a head may be) and
+ * http_linger.c (the end of one whose peer may still be sending). Nobody else
+ * includes this.
  */
 #ifndef DAEMON_IO_HTTP_PRIVATE_H
 #define DAEMON_IO_HTTP_PRIVATE_H
@@ -86,6 +87,10 @@ void http_job_end(void *arg, struct MHD_Connection *mhd, void **job,
     enum MHD_RequestTerminationCode code);
 /* The peer of the request under way is gone. */
 void http_job_abandon(struct http_job *job);
+
+/* http_head.c */
+/* Every field has a name that is a token and a value of one line. */
+bool http_head_is_plain(struct MHD_Connection *mhd);
 
 /* http_linger.c */
 /* Closing it at once would reset it under a peer that is still sending, and

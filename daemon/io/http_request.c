@@ -205,6 +205,9 @@ judge_line(struct http_job *job, const char *version)
 	    http_header(job->conn, "Host", &host, &len) != 1)
 		return refuse(
 		    job, MHD_HTTP_BAD_REQUEST, "Host: must be there, once\n");
+	if (!http_head_is_plain(job->conn->mhd))
+		return refuse(job, MHD_HTTP_BAD_REQUEST,
+		    "a field's name is no token, or it is folded\n");
 	return MHD_YES;
 }
 
