@@ -186,13 +186,24 @@ leave_unread(const struct gateway *g)
 }
 
 static void
+too_many(struct visitor *v)
+{
+	struct gateway_answer *a = &v->gateway->answer;
+
+	dispatch_counting(v->gateway->env.dispatch)->cap_documents++;
+	gateway_answer_line(a, 503, "too many documents are not read");
+	gateway_answer_field(a, "Retry-After", "1");
+	send(v);
+}
+
+static void
 metrics(struct visitor *v)
 {
 	const struct gateway_env *env = &v->gateway->env;
 	char *text;
 
 	if (leave_unread(v->gateway)) {
-		send_line(v, 503, "too many documents are not read");
+		too_many(v);
 		return;
 	}
 	text = env->metrics(env->arg);

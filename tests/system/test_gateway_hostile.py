@@ -5,15 +5,16 @@ heads that two readers would read in two ways, and documents that are asked for
 and not read. Whatever he does, others get their decisions.
 """
 
-import os
+import resource
 
 import harness
 from harness import check, poll, same
-from web import Closed, World, request, rule
+from web import World, request, rule
 
 RULES = {"one": rule("one:{key}", limit=1000),
          "other": rule("other", limit=1000)}
 CHECK = b"POST /check/one?key=a HTTP/1.1\r\nHost: x\r\n"
+UNREAD_MAX = 16 * 1024 * 1024
 HIDDEN = b"GET /check/other HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -60,6 +61,50 @@ def test_key_header(lab):
         one.close()
     same(world.counter("checks"), 0)
     same(world.ask("/check/one", fields=[("X-Key", "v")]).status, 200)
+
+
+def resident(pid):
+    """Its memory, in bytes."""
+    with open("/proc/%d/statm" % pid, encoding="ascii") as f:
+        return int(f.read().split()[1]) * resource.getpagesize()
+
+
+def test_documents_unread(lab):
+    """Documents that nobody reads are few, whoever asks for how many"""
+    rules = {"rule%d" % n: rule("b%d:{key}" % n) for n in range(2000)}
+    world = World(lab, dict(RULES, **rules))
+    size = len(world.ask("/metrics").body)
+    check(size > 500000, size)
+    before = resident(world.agent.pid)
+    ones = [world.web() for _ in range(200)]
+    for one in ones:
+        one.send(request("/metrics"))
+    poll("all of them", lambda: world.counter("cap_documents") +
+         UNREAD_MAX // size + 1 >= len(ones))
+    # Others are served meanwhile, and their documents are, too.
+    same(world.agent.check("one", "--key", "a")["outcome"], "allowed")
+    same(world.ask("/check/one?key=a").status, 200)
+    check(len(world.agent.ctl("metrics").out) > 500000)
+    check(resident(world.agent.pid) < before + 4 * UNREAD_MAX,
+          before, resident(world.agent.pid))
+    # Whoever reads is told, one way or the other.
+    answers = [one.receive() for one in ones]
+    refused = [a for a in answers if a.status == 503]
+    same(len(refused), world.counter("cap_documents"))
+    for answer in refused:
+        same((answer.body, answer.field("Retry-After")),
+             (b"too many documents are not read\n", "1"))
+    check(all(a.status == 200 for a in answers if a not in refused))
+    # And then there is room again, also after those who never read.
+    for one in ones:
+        one.close()
+    for _ in range(3):
+        ones = [world.web().send(request("/metrics")) for _ in range(50)]
+        for one in ones:
+            one.close()
+        poll("the end of them",
+             lambda: world.gateway()["connections"] == 0)
+    same(world.ask("/metrics").status, 200)
 
 
 if __name__ == "__main__":
