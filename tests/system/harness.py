@@ -65,6 +65,23 @@ def check(condition, *context):
         raise Failure(" ".join(str(c) for c in context) or "does not hold")
 
 
+def find_program(name, require):
+    """The path that RLA_NAME tells, or one in PATH or the sbin folders. Without
+    any a Skip, or a Failure when the environment has the variable require."""
+    variable = "RLA_" + name.upper().replace("-", "_")
+    told = os.environ.get(variable)
+    if told:
+        check(os.access(told, os.X_OK), variable, "names no program:", told)
+        return told
+    found = shutil.which(name, path=os.pathsep.join(
+        [os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+    if found:
+        return found
+    if os.environ.get(require):
+        raise Failure("no %s, and %s is set" % (name, require))
+    raise Skip("no %s here" % name)
+
+
 def same(got, want, *context):
     check(got == want, *context, "got %r, want %r" % (got, want))
 

@@ -15,24 +15,12 @@ import subprocess
 
 from harness import PATIENCE, Failure, Process, Skip, check, poll, same
 
-SBIN = ("/usr/sbin", "/usr/local/sbin")
 STARTS = 8  # a port may be taken between our look and the server's
 
 
 def find(name):
     """The path of a program; a Skip or a Failure when there is none."""
-    variable = "RLA_" + name.upper().replace("-", "_")
-    told = os.environ.get(variable)
-    if told:
-        check(os.access(told, os.X_OK), variable, "names no program:", told)
-        return told
-    path = os.pathsep.join([os.environ.get("PATH", "")] + list(SBIN))
-    found = shutil.which(name, path=path)
-    if found:
-        return found
-    if os.environ.get("RLA_REQUIRE_DNS_SERVERS"):
-        raise Failure("no %s, and RLA_REQUIRE_DNS_SERVERS is set" % name)
-    raise Skip("no %s here" % name)
+    return find_program(name, "RLA_REQUIRE_DNS_SERVERS")
 
 
 def free_port():
