@@ -10,4 +10,5 @@ EXTRA_DIST += \
 	deploy/compose.yaml \
 	deploy/kubernetes/daemonset.yaml \
 	deploy/kubernetes/sidecar.yaml \
-	deploy/prometheus
+	deploy/prometheus \
+	deploy/proxies

@@ -239,6 +239,7 @@ system_tests = \
 	tests/system/test_agent.py \
 	tests/system/test_async.py \
 	tests/system/test_bench.py \
+	tests/system/test_caddy.py \
 	tests/system/test_completion.py \
 	tests/system/test_containers.py \
 	tests/system/test_decisions.py \
@@ -246,12 +247,15 @@ system_tests = \
 	tests/system/test_diagnosis.py \
 	tests/system/test_documents.py \
 	tests/system/test_faults.py \
+	tests/system/test_forward_auth.py \
 	tests/system/test_frames.py \
 	tests/system/test_gateway.py \
+	tests/system/test_haproxy.py \
 	tests/system/test_hostile_reload.py \
 	tests/system/test_install.py \
 	tests/system/test_listeners.py \
 	tests/system/test_metrics.py \
+	tests/system/test_nginx.py \
 	tests/system/test_operations.py \
 	tests/system/test_overlay.py \
 	tests/system/test_peer_vectors.py \
@@ -315,6 +319,7 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/system/overload_peers.py \
 	tests/system/peer.py \
 	tests/system/pipeline.py \
+	tests/system/proxies.py \
 	tests/system/reloading.py \
 	tests/system/shiftclock.c \
 	tests/system/wire.py \
