@@ -232,7 +232,7 @@ def test_health(lab):
     same((result.out, result.err.count("\n")), ("", 1))
     check(result.err.startswith("rlctl: health: not-ready: "), result)
     check("no decision is possible now" in
-          agent.ctl("wait", "--timeout", "1", expect=1).err)
+          agent.ctl("wait", "--timeout", "1000", expect=1).err)
     same([f["ready"] for _, _, f in agent.events("ready")], ["yes", "no"])
     # And again there are some.
     for n in range(3):
