@@ -576,6 +576,14 @@ def adopt():
     ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
 
 
+def hear():
+    """Whoever started us in the background, or under nohup, may have had these
+    ignored; what we start would ignore them, too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for signo in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(signo, signal.SIG_DFL)
+
+
 def say(lines):
     for line in lines:
         for part in str(line).split("\n"):
@@ -589,6 +597,7 @@ def run(tests):
               sys.argv[1:]]
     keep = os.environ.get("RLA_KEEP")
     adopt()
+    hear()
     print("1..%d" % len(chosen))
     bad = 0
     for number, test in enumerate(chosen, 1):
