@@ -299,6 +299,7 @@ EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
 	tests/system/documents.py \
 	tests/system/completion.zsh \
 	tests/system/fake_agent.py \
+	tests/system/fake_confine.py \
 	tests/system/fake_control.py \
 	tests/system/fake_journal.py \
 	tests/system/fake_processes.py \

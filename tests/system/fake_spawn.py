@@ -1,7 +1,8 @@
 """
 Processes of the stand-in for systemd (fake_systemd.py): forked by hand, since
 descriptors have to be 3, 4 ... and LISTEN_PID the child's own; user, groups,
-limits, directories and credentials as the unit says. Hardening is not done.
+limits, directories and credentials as the unit says, and confined as
+fake_confine.py can.
 """
 
 import grp
@@ -11,6 +12,7 @@ import resource
 import shutil
 import signal
 
+from fake_confine import Confinement
 from fake_units import StepError, UnitError
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -141,7 +143,7 @@ def become(unit, identity, privileged):
         os.setresuid(identity.uid, identity.uid, identity.uid)
 
 
-def child(unit, identity, command, env, fds, output):
+def child(unit, identity, command, env, fds, output, confinement):
     """In the new process; does not return."""
     status = EXIT_EXEC
     try:
@@ -165,10 +167,15 @@ def child(unit, identity, command, env, fds, output):
         folder = unit.one("WorkingDirectory", "/")
         os.chdir(identity.home if folder == "~" else folder)
         status = EXIT_EXEC
-        become(unit, identity, command.privileged)
         argv = command.argv(env)
+        if not command.privileged:
+            confinement.before_user()
+        become(unit, identity, command.privileged)
+        if not command.privileged:
+            confinement.last(shutil.which(argv[0], path=PATH))
         os.execvpe(argv[0], argv, env)
     except BaseException as error:  # pylint: disable=broad-except
+        status = getattr(error, "status", status)
         text = "%s: Failed to execute %s: %s\n" % (
             unit.name, " ".join(command.words), error)
         os.write(2, text.encode())
@@ -182,7 +189,9 @@ def spawn(unit, identity, command, env, fds=(), output=2):
         if unit.one(key, "journal") not in ("journal", "null", "inherit"):
             raise UnitError("%s: %s=%s is not known here" % (
                 unit.name, key, unit.one(key)))
+    confinement = Confinement(unit)
     pid = os.fork()
     if pid == 0:
-        child(unit, identity, command, dict(env), list(fds), output)
+        child(unit, identity, command, dict(env), list(fds), output,
+              confinement)
     return pid

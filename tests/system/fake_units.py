@@ -25,22 +25,22 @@ OBEYED = {
         SupplementaryGroups UMask LimitNOFILE LimitCORE WorkingDirectory
         Environment EnvironmentFile UnsetEnvironment LoadCredential
         SetCredential RuntimeDirectory RuntimeDirectoryMode StateDirectory
-        StateDirectoryMode StandardOutput StandardError SyslogIdentifier""",
+        StateDirectoryMode StandardOutput StandardError SyslogIdentifier
+        AmbientCapabilities CapabilityBoundingSet NoNewPrivileges PrivateTmp
+        ProtectClock ProtectHome ProtectSystem ReadWritePaths
+        RestrictAddressFamilies SystemCallErrorNumber SystemCallFilter""",
     "Socket": """ListenStream FileDescriptorName SocketMode SocketUser
         SocketGroup DirectoryMode RemoveOnStop Backlog Accept Service
         TriggerLimitIntervalSec TriggerLimitBurst""",
     "Install": "WantedBy RequiredBy Also Alias"}
 
 HARDENING = """
-    AmbientCapabilities CapabilityBoundingSet DeviceAllow DevicePolicy
-    IPAddressAllow IPAddressDeny InaccessiblePaths KeyringMode LockPersonality
-    MemoryDenyWriteExecute NoNewPrivileges PrivateDevices PrivateIPC
-    PrivateMounts PrivateTmp ProcSubset ProtectClock ProtectControlGroups
-    ProtectHome ProtectHostname ProtectKernelLogs ProtectKernelModules
-    ProtectKernelTunables ProtectProc ProtectSystem ReadOnlyPaths
-    ReadWritePaths RemoveIPC RestrictAddressFamilies RestrictFileSystems
-    RestrictNamespaces RestrictRealtime RestrictSUIDSGID SecureBits
-    SystemCallArchitectures SystemCallErrorNumber SystemCallFilter
+    DeviceAllow DevicePolicy IPAddressAllow IPAddressDeny InaccessiblePaths
+    KeyringMode LockPersonality MemoryDenyWriteExecute PrivateDevices
+    PrivateIPC PrivateMounts ProcSubset ProtectControlGroups ProtectHostname
+    ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc
+    ReadOnlyPaths RemoveIPC RestrictFileSystems RestrictNamespaces
+    RestrictRealtime RestrictSUIDSGID SecureBits SystemCallArchitectures
     SystemCallLog ExecPaths NoExecPaths SocketBindAllow SocketBindDeny"""
 # Harmless to leave out: what they change, no test of ours could see.
 IGNORED = {

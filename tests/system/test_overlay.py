@@ -10,7 +10,7 @@ import sys
 
 import harness
 from harness import check, poll, same
-from overlay import Machine
+from overlay import Machine, inside
 
 # A service that does what its clients tell it, a line each, over the first
 # descriptor that it was passed: "notify TEXT", "exit N", "ignore"; what it was
@@ -289,6 +289,89 @@ def test_what_a_service_is_given(lab):
                 expect=1)
     check("Failed to set up credentials" in machine.journal("test"))
     check(not os.path.exists(machine.path("/run/credentials/test.service")))
+
+
+# What a confined service tries, a line each: "NAME yes" or an errno's name.
+TRY = r'''
+import ctypes, errno, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def clock():
+    if libc.adjtimex(ctypes.create_string_buffer(1024)) < 0:
+        raise OSError(ctypes.get_errno(), "")
+def write(path):
+    return lambda: open(path, "w").close()
+for name, what in (
+        ("etc", write("/etc/x")), ("usr", write("/usr/x")),
+        ("run", write("/run/x")), ("kept", write("/run/kept/x")),
+        ("state", write("/var/lib/test/x")), ("tmp", write("/tmp/x")),
+        ("ours", lambda: os.stat("/tmp/ours")),
+        ("root", lambda: os.listdir("/root/")), ("clock", clock),
+        ("chown", lambda: os.chown("/run/kept/x", -1, -1)),
+        ("inet", lambda: socket.socket(socket.AF_INET).close()),
+        ("netlink", lambda: socket.socket(
+            socket.AF_NETLINK, socket.SOCK_RAW).close())):
+    try:
+        what()
+        print(name, "yes", flush=True)
+    except OSError as error:
+        print(name, errno.errorcode[error.errno], flush=True)
+with open("/proc/self/status") as f:
+    print(*[line.split()[1] for line in f if line.split(":")[0] in (
+        "CapBnd", "NoNewPrivs")])
+'''
+CONFINED = """[Service]
+ProtectSystem=strict
+ReadWritePaths=-/run/kept -/run/none
+StateDirectory=test
+ProtectHome=yes
+PrivateTmp=yes
+ProtectClock=yes
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+RestrictAddressFamilies=AF_UNIX AF_INET
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+"""
+
+
+def tried(machine):
+    """What came of each try, by its name."""
+    machine.run("systemctl start test")
+    lines = [line.split() for line in machine.journal("test").splitlines()
+             if ".service" not in line and "<" not in line]
+    return {words[0]: words[1] for words in lines}
+
+
+def test_what_a_service_may_not(lab):
+    """folders, system calls and privileges that it has only unconfined"""
+    unit = UNIT.replace("Type=notify", "Type=oneshot").replace(
+        "/srv/service.py ready", "/srv/try.py")
+    machine = start(lab, unit)
+    machine.write("/srv/try.py", TRY)
+    machine.write("/tmp/ours", "")
+    machine.run("mkdir /run/kept /var/lib/test")
+    free = tried(machine)
+    same([name for name, came in free.items() if came not in ("yes", "0")], [])
+    confined, hidden = CONFINED, "EACCES"
+    if inside(sys.executable, "/root") or \
+            inside(sys.executable, "/home"):
+        confined, hidden = CONFINED.replace("ProtectHome=yes\n", ""), "yes"
+    machine.write("/etc/systemd/system/test.service.d/c.conf", confined)
+    machine.run("rm /tmp/x /run/kept/x; systemctl daemon-reload")
+    want = dict.fromkeys(("kept", "state", "tmp", "inet"), "yes")
+    want.update(dict.fromkeys(("etc", "usr", "run"), "EROFS"))
+    want.update(ours="ENOENT", root=hidden, clock="EPERM", chown="EPERM",
+                netlink="EAFNOSUPPORT")
+    want["0" * 16] = "1"
+    got = tried(machine)
+    same({name: got[name] for name in want}, want)
+    machine.run("test ! -e /tmp/x -a -e /run/kept/x")
+    # What it cannot do is told.
+    machine.write("/etc/systemd/system/test.service.d/c.conf",
+                  "[Service]\nReadWritePaths=/run/none\nProtectSystem=strict\n")
+    machine.run("systemctl daemon-reload; systemctl start test", expect=1)
+    check("status=226" in machine.journal("test"), machine.journal("test"))
 
 
 def test_a_condition(lab):
