@@ -4,6 +4,7 @@
 
 EXTRA_DIST += \
 	systemd/rl-agent-control.socket.in \
+	systemd/rl-agent-gateway@.socket.in \
 	systemd/rl-agent.service.in \
 	systemd/rl-agent.socket.in \
 	systemd/rl-agent.sysusers.conf \
@@ -12,6 +13,7 @@ EXTRA_DIST += \
 if SYSTEMD_UNITS
 systemdsystemunit_DATA = \
 	systemd/rl-agent-control.socket \
+	systemd/rl-agent-gateway@.socket \
 	systemd/rl-agent.service \
 	systemd/rl-agent.socket
 BUILT_FILES += $(systemdsystemunit_DATA)
@@ -38,6 +40,9 @@ RENDER_UNIT = $(AM_V_GEN)$(MKDIR_P) systemd && $(SED) \
 
 systemd/rl-agent-control.socket: \
 		$(srcdir)/systemd/rl-agent-control.socket.in Makefile
+	$(RENDER_UNIT)
+systemd/rl-agent-gateway@.socket: \
+		$(srcdir)/systemd/rl-agent-gateway@.socket.in Makefile
 	$(RENDER_UNIT)
 systemd/rl-agent.service: $(srcdir)/systemd/rl-agent.service.in Makefile
 	$(RENDER_UNIT)

@@ -3,8 +3,10 @@ What systemctl can be told, as the stand-in for systemd (fake_systemd.py)
 carries it out. An answer is what the real one would print and its exit status.
 """
 
+import fnmatch
 import getopt
 import os
+import re
 import signal
 import time
 
@@ -54,14 +56,23 @@ async def run(manager, argv):
         return answer
     if not words:
         answer.error("Too few arguments.")
-    for word in words:
+    for name in named(manager, words):
         try:
-            await VERBS[verb](manager, canonical(word), options, answer)
+            await VERBS[verb](manager, name, options, answer)
         except UnitError as error:
             missing = str(error).endswith("could not be found.")
             answer.error(str(error), (5 if verb in JOBS else 4) if missing
                          else 1)
     return answer
+
+
+def named(manager, words):
+    """The units that are meant: a pattern is for those that are loaded."""
+    for word in words:
+        if re.search(r"[*?\[]", word):
+            yield from fnmatch.filter(sorted(manager.units), word)
+        else:
+            yield canonical(word)
 
 
 # Jobs.

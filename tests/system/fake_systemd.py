@@ -21,7 +21,7 @@ import fake_control
 import fake_journal
 from fake_service import Service
 from fake_socket import Socket
-from fake_units import FOLDERS, Unit, UnitError, canonical
+from fake_units import Unit, UnitError, canonical
 
 CONTROL = "/run/systemd/private.fake"
 NOTIFY = "/run/systemd/notify"
@@ -100,11 +100,8 @@ class Manager:
 
     def sockets_of(self, service):
         """The socket units that may hold descriptors for it, by name."""
-        names = {name for folder in FOLDERS if os.path.isdir(folder)
-                 for name in os.listdir(folder) if name.endswith(".socket")}
-        for name in sorted(names):
-            known = self.units.get(name)
-            if known and known.state == "active":
+        for name, known in sorted(self.units.items()):
+            if name.endswith(".socket") and known.state == "active":
                 if known.service == service:
                     yield known
 

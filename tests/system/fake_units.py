@@ -5,6 +5,8 @@ obeyed, or it is one that may be ignored in a test (hardening, ordering), or
 the unit is refused: nothing is passed over in silence.
 """
 
+import glob
+import itertools
 import os
 import re
 import shlex
@@ -15,7 +17,7 @@ FOLDERS = ("/etc/systemd/system", "/run/systemd/system",
 
 OBEYED = {
     "Unit": """Description Requires Wants PartOf ConditionPathExists
-        ConditionFileNotEmpty ConditionPathIsDirectory
+        ConditionPathExistsGlob ConditionFileNotEmpty ConditionPathIsDirectory
         StartLimitIntervalSec StartLimitBurst""",
     "Service": """Type ExecStart ExecStartPre ExecStartPost ExecReload ExecStop
         ExecStopPost PIDFile NotifyAccess WatchdogSec Sockets Restart
@@ -119,10 +121,15 @@ class Unit:
         self.name = name
         self.kind = name.rsplit(".", 1)[1]
         self.stem = name.rsplit(".", 1)[0]
+        # NAME@INSTANCE is read of the template NAME@.
+        self.prefix, at, self.instance = self.stem.partition("@")
+        self.sources = [name]
+        if self.instance:
+            self.sources.append(self.prefix + at + "." + self.kind)
         self.values = {}
         self.path = next((path for path in (
-            os.path.join(folder, name) for folder in FOLDERS)
-            if os.path.exists(path)), None)
+            os.path.join(folder, source) for source in self.sources
+            for folder in FOLDERS) if os.path.exists(path)), None)
         self.files = []
         if self.path is None:
             raise UnitError("Unit %s could not be found." % name)
@@ -134,8 +141,8 @@ class Unit:
 
     def dropins(self):
         found = {}
-        for folder in FOLDERS:
-            folder = os.path.join(folder, self.name + ".d")
+        for source, folder in itertools.product(self.sources, FOLDERS):
+            folder = os.path.join(folder, source + ".d")
             for name in os.listdir(folder) if os.path.isdir(folder) else ():
                 if name.endswith(".conf"):
                     found.setdefault(name, os.path.join(folder, name))
@@ -172,9 +179,10 @@ class Unit:
             self.values[key] = []
 
     def expand(self, text):
-        """The specifiers that are the same for every unit of the system."""
-        meaning = {"%": "%", "n": self.name, "N": self.stem, "p": self.stem,
-                   "i": "", "t": "/run", "S": "/var/lib", "E": "/etc",
+        """The specifiers that do not depend on the host or a user. No instance
+        here has a name with an escape."""
+        meaning = {"%": "%", "n": self.name, "N": self.stem, "p": self.prefix,
+                   "i": self.instance, "t": "/run", "S": "/var/lib", "E": "/etc",
                    "T": "/tmp", "L": "/var/log", "C": "/var/cache",
                    "d": "/run/credentials/" + self.name}
 
@@ -215,6 +223,7 @@ class Unit:
     def unmet(self):
         """The condition that keeps it from being started, or None."""
         tests = {"ConditionPathExists": os.path.exists,
+                 "ConditionPathExistsGlob": glob.glob,
                  "ConditionPathIsDirectory": os.path.isdir,
                  "ConditionFileNotEmpty":
                      lambda p: os.path.isfile(p) and os.path.getsize(p) > 0}
@@ -222,7 +231,7 @@ class Unit:
         for key, test in tests.items():
             for value in self.all(key):
                 path = value.lstrip("|!")
-                holds = test(path) != ("!" in value[:2])
+                holds = bool(test(path)) != ("!" in value[:2])
                 if value.startswith("|"):
                     any_of.append((holds, key, value))
                 elif not holds:

@@ -295,7 +295,11 @@ def test_the_operators_page(lab):
     site.run("mv %s/*.deb /root" % PACKAGES)
     site.run_page("OPERATIONS.md", want=(
         "key_id: 2", "not loaded", "limit: must be an integer",
-        "last_reload_successful 0\n", "500 Allowed\n"))
+        "last_reload_successful 0\n", " 500 Allowed\n", " 500 allowed\n"))
+    # Purged, nothing holds a socket or is left to be started.
+    site.run("dpkg -P rl-agent")
+    same(site.state("rl-agent-gateway@front.socket"), "inactive")
+    site.run("! find /etc/systemd /run/rl-agent | grep rl-agent-gateway")
 
 
 if __name__ == "__main__":

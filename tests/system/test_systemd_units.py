@@ -6,6 +6,7 @@ Needs systemd-analyze; RLA_REQUIRE_TOOLS=1 makes its absence a failure, but not
 with musl, which systemd does not run on.
 """
 
+import fnmatch
 import glob
 import json
 import os
@@ -20,7 +21,8 @@ from harness import check, same
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       os.pardir, os.pardir, "systemd")
-UNITS = ("rl-agent.service", "rl-agent.socket", "rl-agent-control.socket")
+UNITS = ("rl-agent.service", "rl-agent.socket", "rl-agent-control.socket",
+         "rl-agent-gateway@.socket")
 # In tenths, as systemd-analyze takes it.
 EXPOSURE = 15
 
@@ -95,7 +97,8 @@ def test_exposure(lab):
 
 def test_settings(lab):
     """what a restart, a crash loop and a container need"""
-    service, sock, control = [settings(path) for path in render(lab)]
+    service, sock, control, gateway = [settings(path)
+                                       for path in render(lab)]
     same(service["Type"], ["notify"])
     check(int(service["WatchdogSec"][0]) > 0, service["WatchdogSec"])
     same(service["ExecReload"], [harness.CTL + " reload"])
@@ -107,14 +110,19 @@ def test_settings(lab):
     check("RestartPreventExitStatus" not in service)
     same(service["Restart"], ["on-failure"])
     for unit, name, mode in ((sock, "main", "0660"),
-                             (control, "control", "0600")):
+                             (control, "control", "0600"),
+                             (gateway, "gateway.%i", "0660")):
         same(unit["FileDescriptorName"], [name])
         same(unit["SocketMode"], [mode])
         same(unit["TriggerLimitBurst"], ["0"])
         same(unit["SocketUser"], service["User"])
         # Clients of one that is stopped wait, so it must stay.
         check("RemoveOnStop" not in unit)
-    same(control["Service"], ["rl-agent.service"])
+        # Clients of one that is down start it, with or without a file.
+        check(fnmatch.fnmatch(unit["ListenStream"][0],
+                              service["ConditionPathExistsGlob"][0].strip("|")))
+    for unit in control, gateway:
+        same(unit["Service"], ["rl-agent.service"])
     with open(os.path.join(SOURCE, "rl-agent.tmpfiles.conf"),
               encoding="utf-8") as f:
         check("d %s 0755 rl-agent rl-agent -" % os.path.dirname(
@@ -136,26 +144,32 @@ def test_rendered(_):
 
 def test_they_fit(lab):
     """the sockets as the units name them are taken by the defaults"""
-    _, sock, control = [settings(path) for path in render(lab)]
+    _, sock, control, gateway = [settings(path) for path in render(lab)]
     key = lab.keygen("main")
     document = {"tenants": {"main": {
         "key": {"file": key},
         "servers": [{"id": "1", "address": "127.0.0.1:9"}]}},
-                "rules": {}, "listeners": {"main": {}}}
+                "rules": {}, "listeners": {"main": {}},
+                "gateway": {"front": {}}}
     # Their folder, which no test may touch, becomes one of the lab.
     folder = os.path.dirname(sock["ListenStream"][0])
     here = os.path.dirname(lab.socket_path())
     document["listeners"]["main"]["path"] = sock["ListenStream"][0].replace(
         folder, here)
+    def named(text):
+        return text.replace(folder, here).replace("%i", "front")
+    document["gateway"]["front"]["listen"] = "unix:" + named(
+        gateway["ListenStream"][0])
     m = manager.Manager(lab)
-    for unit in (sock, control):
-        m.listen(unit["FileDescriptorName"][0],
-                 unit["ListenStream"][0].replace(folder, here),
+    for unit in (sock, control, gateway):
+        m.listen(named(unit["FileDescriptorName"][0]),
+                 named(unit["ListenStream"][0]),
                  int(unit["SocketMode"][0], 8))
     agent = m.start(lab.config(document))
     status = json.loads(agent.ctl("status", "--json").out)
-    same([(row["name"], row["activated"]) for row in status["listeners"]],
-         [("main", True), ("control", True)])
+    same([(row["name"], row["activated"])
+          for row in status["listeners"] + status["gateway"]],
+         [("main", True), ("control", True), ("front", True)])
     # With the modes of the units, the defaults have nothing to warn of.
     check(" activation " not in agent.err(), agent.err())
     agent.ctl("reload")
