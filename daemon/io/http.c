@@ -16,21 +16,31 @@
 
 #include "daemon/io/address.h"
 
-#define RUNS 8 /* of the library in one turn */
+/* Of a turn, for the library. */
+#define TURN_US 1000
 
-/* What it has taken in may want more than one run, but others want theirs. */
+static bool
+wants_more(struct http *h)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+
+	return MHD_get_timeout(h->mhd, &wait) == MHD_YES && wait == 0;
+}
+
+/* What it has taken in may want more than one run, each of which serves all
+ * connections once; but others want theirs. */
 static void
 run(void *arg)
 {
 	struct http *h = arg;
-	MHD_UNSIGNED_LONG_LONG wait;
-	unsigned int n = RUNS;
+	const int64_t until = loop_now() + TURN_US;
+	bool more;
 
-	do
+	do {
 		MHD_run(h->mhd);
-	while (
-	    --n > 0 && MHD_get_timeout(h->mhd, &wait) == MHD_YES && wait == 0);
-	if (n == 0)
+		more = wants_more(h);
+	} while (more && loop_now() < until);
+	if (more)
 		loop_timer_set(h->again, loop_now());
 }
 

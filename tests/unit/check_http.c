@@ -30,7 +30,7 @@ static struct http *http;
 static struct http_conn *conn;
 static struct agent_counters counters;
 static int peer;
-static bool answers_now;
+static bool answers_now, takes_long;
 static int requests, gones, closeds;
 static struct http_request last;
 static char target[64], form[64], header[64];
@@ -66,6 +66,8 @@ on_request(void *user, const struct http_request *req)
 	header_count = http_header(conn, "x-key", &value, &header_len);
 	if (header_count > 0)
 		snprintf(header, sizeof(header), "%s", value);
+	for (int64_t from = loop_now(); takes_long && loop_now() < from + 2000;)
+		continue;
 	if (answers_now)
 		answer(200);
 }
@@ -96,6 +98,7 @@ setup(void)
 	requests = gones = closeds = 0;
 	came_len = 0;
 	answers_now = true;
+	takes_long = false;
 	loop = loop_new();
 	http = http_new(loop, &hooks, &counters);
 	ck_assert_ptr_nonnull(http);
@@ -179,6 +182,23 @@ START_TEST(test_now)
 END_TEST
 
 /* Pipelined requests wait for the answer before theirs. */
+/* Requests that are there, and take their time, leave turns to others. */
+START_TEST(test_turns)
+{
+	int before;
+
+	takes_long = true;
+	for (int i = 0; i < 40; i++)
+		say(GET);
+	while (count("body\n") < 40) {
+		before = requests;
+		loop_turn(loop);
+		ck_assert_int_le(requests - before, 2);
+	}
+	ck_assert_int_eq(requests, 40);
+}
+END_TEST
+
 START_TEST(test_later)
 {
 	answers_now = false;
@@ -385,6 +405,7 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_now);
+	tcase_add_test(tc, test_turns);
 	tcase_add_test(tc, test_later);
 	tcase_add_test(tc, test_bodies);
 	tcase_add_loop_test(tc, test_gone, 0, 2);
