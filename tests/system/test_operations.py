@@ -288,12 +288,42 @@ def packaged(site):
             f.write(content)
 
 
+# As Debian's package has them, in short.
+NGINX_CONF = """
+user www-data;
+pid /run/nginx.pid;
+events {}
+http { include /etc/nginx/conf.d/*.conf; }
+"""
+NGINX_UNIT = """
+[Service]
+ExecStart=/usr/sbin/nginx -g 'daemon off;'
+"""
+
+
+def with_nginx(site):
+    """It is installed, or unpacked somewhere."""
+    program = harness.find_program("nginx", "RLA_REQUIRE_PROXIES")
+    if os.path.exists(site.path("/usr/sbin/nginx")):
+        return
+    site.run("ln -s %s /usr/sbin/nginx\nmkdir -p /etc/nginx/conf.d "
+             "/var/lib/nginx /var/log/nginx" % os.path.realpath(program))
+    site.write("/etc/nginx/nginx.conf", NGINX_CONF)
+    site.write("/etc/systemd/system/nginx.service", NGINX_UNIT)
+    site.run("systemctl daemon-reload")
+
+
 def test_the_operators_page(lab):
     """OPERATIONS.md as it stands, where its packages are in root's home"""
     site = Site(lab)
     packaged(site)
+    with_nginx(site)
+    # Images for containers may be without documents.
+    site.write("/etc/dpkg/dpkg.cfg.d/zz-documents",
+               "path-include=/usr/share/doc/rl-agent/*\n")
     site.run("mv %s/*.deb /root" % PACKAGES)
     site.run_page("OPERATIONS.md", want=(
+        "a page\n" * 5, "HTTP/1.1 429 ", "Retry-After: ", "RateLimit: ",
         "key_id: 2", "not loaded", "limit: must be an integer",
         "last_reload_successful 0\n", " 500 Allowed\n", " 500 allowed\n"))
     # Purged, nothing holds a socket or is left to be started.
