@@ -68,6 +68,7 @@ daemon_io_libio_a_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(LDNS_CFLAGS) \
 
 daemon_libdaemon_a_SOURCES = \
 	daemon/agent.c daemon/agent.h \
+	daemon/agent_document.c daemon/agent_document.h \
 	daemon/agent_notify.c daemon/agent_notify.h \
 	daemon/caller.c daemon/caller.h \
 	daemon/client.c \
