@@ -249,8 +249,12 @@ def test_numbers(lab):
     # What is under way in the background is over then.
     poll("no operation", lambda: all(
         t["inflight"] == 0 for t in agent.status()["tenants"]))
+    before = agent.status()
     m = scrape(agent)
     status = agent.status()
+    # Milliseconds are cut.
+    check(before["reload"]["in_force_ms"] <= 1000 * value(
+        m, P + "config_in_force_seconds") < status["reload"]["in_force_ms"] + 1)
     same(value(m, P + "build_info", version=status["version"]), 1)
     check(re.match(r"2\.", dict(m[P + "build_info"].samples[0][1])["libevent"]))
     same((value(m, P + "ready"), value(m, P + "draining")), (1, 0))
@@ -502,6 +506,33 @@ def test_removed_servers(lab):
     check(value(m, P + "membership_changes_total", tenant="main") >= 2)
 
 
+def test_rebinds(lab):
+    """another source port when a server asks, the earlier ones that receive"""
+    key = lab.keygen("main")
+    # The oldest is silent: a check still waits when the other has asked.
+    sandbox = lab.sandbox(key, "--server", "1", "--rebind", "1", cluster=2,
+                          zone="rl.test")
+    sandbox.command("drop 0 1")
+    agent = lab.agent(lab.document({"main": tenant(key, dns={
+        "name": "rl.test", "nameservers": [sandbox.dns]})}, {"r": rule()}))
+    client = wire.Client(agent.socket)
+
+    def are_alike():
+        client.send(wire.check(5, "r", "k"))
+        before, m = agent.tenant("main"), scrape(agent)
+        state = agent.tenant("main")
+        same(client.decision().outcome, "allowed")
+        told = [(t["transport"]["rebinds"], t["transport"]["old_ports"],
+                 t["counters"]["rebind_asked"]) for t in (before, state)]
+        if told[0] != told[1] or 0 in told[0]:
+            return False
+        same(tuple(value(m, P + name) for name in (
+            "rebinds_total", "old_ports", "rebinds_asked_total")), told[0])
+        return True
+    poll("an earlier port", are_alike)
+    client.close()
+
+
 def test_caps_and_queues(lab):
     """connections and checks over a cap, and what waits"""
     key = lab.keygen("main")
@@ -593,6 +624,15 @@ def test_thousands_of_rules(lab):
                     wire.frame(wire.METRICS, 9002))
         return client.text() == client.text()
     poll("a text that is kept", the_same_again)
+    # One who does not read it.
+    same(value(m, P + "unsent_bytes"), 0)
+    idle = wire.Client(agent.socket)
+    idle.send(wire.frame(wire.METRICS, 9003))
+    poll("what is unsent", lambda: value(scrape(agent),
+                                         P + "unsent_bytes") > 1 << 20)
+    idle.close()
+    poll("nothing unsent", lambda: value(scrape(agent),
+                                         P + "unsent_bytes") < 1 << 20)
     cpu = value(m, "process_cpu_seconds_total")
     harness.say(["%d bytes" % len(text), "cpu before: %.3f s" % cpu])
     client.close()
@@ -676,6 +716,6 @@ def test_rules_and_questions(lab):
 
 harness.run([test_the_reader_is_strict, test_decisions, test_numbers,
              test_the_process, test_servers, test_cardinality, test_reload,
-             test_removed_servers, test_caps_and_queues, test_draining,
-             test_thousands_of_rules, test_json, test_promtool,
+             test_removed_servers, test_rebinds, test_caps_and_queues,
+             test_draining, test_thousands_of_rules, test_json, test_promtool,
              test_rules_and_questions])

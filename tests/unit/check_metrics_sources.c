@@ -1,13 +1,16 @@
 /*
  * No counter is forgotten: each field of each struct of counters is exactly one
- * sample, but for those that another metric tells, which are named here; and
- * each source is of a metric with that label.
+ * sample, but for those that another metric tells, which are named here; each
+ * source is of a metric with that label, and called as its counter is.
  */
 #include "daemon/metrics_sources.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/core/counters.h"
+#include "daemon/core/peer.h"
 #include "daemon/discovery.h"
 #include "daemon/io/dns.h"
 #include "daemon/io/udp.h"
@@ -120,6 +123,112 @@ START_TEST(sources_fit_their_metrics)
 }
 END_TEST
 
+/* A counter and the sample of it, where the words differ. */
+static const char *const other_words[][2] = {
+    {"decisions_unsaid", "rl_agent_log_decisions_left_out_total"},
+    {"frames_bad", "malformed"}, {"frames_slow", "unfinished"},
+    {"http_refused", "rl_agent_http_connections_refused_total"},
+    {"reports", "taken"}, {"answers", "in_flight"},
+    {"rebind_asked", "rl_agent_rebinds_asked_total"}, {"timeouts", "timeout"}};
+
+static bool
+is_called(const char *counter, const struct metrics_source *s)
+{
+	char label[64] = "";
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(other_words) / sizeof(other_words[0]);
+	     i++) {
+		if (strcmp(other_words[i][0], counter) == 0)
+			return strstr(s->more != NULL
+					  ? s->more
+					  : metric_rows[s->metric].name,
+				   other_words[i][1]) != NULL;
+	}
+	if (s->more == NULL)
+		return strstr(metric_rows[s->metric].name, counter) != NULL;
+	/* NAME="VALUE": the value ends the counter's name. */
+	ck_assert_int_eq(sscanf(s->more, "%*[^\"]\"%63[^\"]", label), 1);
+	len = strlen(label);
+	return strlen(counter) >= len &&
+	       strcmp(counter + strlen(counter) - len, label) == 0;
+}
+
+static const struct {
+	const struct counter_row *rows;
+	const struct metrics_sources *sources;
+} tables[] = {
+    {agent_counter_rows, &metrics_agent_log},
+    {agent_counter_rows, &metrics_agent_clients},
+    {agent_counter_rows, &metrics_agent_checks},
+    {agent_counter_rows, &metrics_agent_reports},
+    {agent_counter_rows, &metrics_agent_limiters},
+    {tenant_counter_rows, &metrics_tenant},
+    {limiter_counter_rows, &metrics_limiter},
+    {limiter_counter_rows, &metrics_local},
+    {error_control_counter_rows, &metrics_error_control},
+};
+#define TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
+
+START_TEST(sources_are_called_as_their_counters)
+{
+	const struct metrics_sources *list = tables[_i].sources;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct metrics_source *s = &list->list[i];
+		const struct counter_row *row = tables[_i].rows;
+
+		while (row->name != NULL && row->offset != s->offset)
+			row++;
+		ck_assert_ptr_nonnull(row->name);
+		ck_assert_msg(is_called(row->name, s), "%s is not %s{%s}",
+		    row->name, metric_rows[s->metric].name,
+		    s->more != NULL ? s->more : "");
+	}
+}
+END_TEST
+
+/* A peer has no table of names. */
+static const struct {
+	enum metric metric;
+	const char *more;
+	size_t offset;
+} of_peer[] = {
+#define PEER(field) offsetof(struct peer, field)
+    {METRIC_SERVER_SELECTED, NULL, PEER(selected)},
+    {METRIC_SERVER_SENT, NULL, PEER(sent)},
+    {METRIC_SERVER_REPLAYS, NULL, PEER(replays)},
+    {METRIC_SERVER_DELIVERIES, NULL, PEER(deliveries)},
+    {METRIC_SERVER_ANSWERS, NULL, PEER(answered)},
+    {METRIC_SERVER_OVERDUE, NULL, PEER(overdue)},
+    {METRIC_SERVER_MISSED, NULL, PEER(missed_rounds)},
+    {METRIC_SERVER_INVALID, "auth", PEER(invalid[PEER_AUTH].count)},
+    {METRIC_SERVER_INVALID, "malformed", PEER(invalid[PEER_MALFORMED].count)},
+    {METRIC_SERVER_INVALID, "content", PEER(invalid[PEER_CONTENT].count)},
+    {METRIC_SERVER_INVALID, "source", PEER(invalid[PEER_SOURCE].count)},
+    {METRIC_SERVER_SEND_ERRORS, NULL, PEER(send_errors.count)},
+    {METRIC_SERVER_REFUSED, NULL, PEER(refused.count)}};
+#define OF_PEER (sizeof(of_peer) / sizeof(of_peer[0]))
+
+START_TEST(sources_of_a_peer)
+{
+	size_t n = metrics_peer.count;
+
+	ck_assert_uint_eq(n + metrics_peer_trouble.count, OF_PEER);
+	for (size_t i = 0; i < OF_PEER; i++) {
+		const struct metrics_source *s =
+		    i < n ? &metrics_peer.list[i]
+			  : &metrics_peer_trouble.list[i - n];
+
+		ck_assert_int_eq(s->metric, of_peer[i].metric);
+		ck_assert_uint_eq(s->offset, of_peer[i].offset);
+		ck_assert_int_eq(s->more != NULL, of_peer[i].more != NULL);
+		ck_assert(s->more == NULL ||
+			  strstr(s->more, of_peer[i].more) != NULL);
+	}
+}
+END_TEST
+
 int
 main(void)
 {
@@ -129,6 +238,9 @@ main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, each_counter_is_one_sample, 0, STRUCTS);
 	tcase_add_loop_test(tc, sources_fit_their_metrics, 0, ALL);
+	tcase_add_loop_test(
+	    tc, sources_are_called_as_their_counters, 0, TABLES);
+	tcase_add_test(tc, sources_of_a_peer);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }
