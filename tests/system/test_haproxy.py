@@ -83,6 +83,18 @@ def test_keys_are_data(lab):
     proxies.keys_are_data(world, keyed(world), (400, 431, 503))
 
 
+def test_wrong_questions(lab):
+    """What could not be answered is not asked; what is wrong is refused."""
+    world = World(lab)
+    haproxy = keyed(world)
+    for size in (256, 10000):
+        same(haproxy.statuses("/", fields={"X-Customer": "x" * size}), [503])
+    same(world.counter("http_4xx"), 0)
+    haproxy = Haproxy(world, [("lua.ratelimit checkout", "lua.ratelimit %zz")])
+    same(haproxy.statuses("/"), [503])
+    same((world.counter("http_4xx"), world.origin.count()), (1, 0))
+
+
 def test_any_byte(lab):
     """No byte of a key makes it go through unasked."""
     world = World(lab, limits={"checkout": 1, "login": 1})
@@ -99,4 +111,4 @@ def test_restart(lab):
 if __name__ == "__main__":
     harness.run([test_decisions, test_origin, test_servers_dead,
                  test_agent_gone, test_agent_stalled, test_keys_are_data,
-                 test_any_byte, test_restart])
+                 test_wrong_questions, test_any_byte, test_restart])

@@ -6,8 +6,10 @@ client can become more than a key, and that a restart of the agent loses none.
 """
 
 import grp
+import json
 import os
 import pwd
+import re
 
 import harness
 import manager
@@ -29,7 +31,6 @@ http {
     fastcgi_temp_path %(folder)s/fastcgi;
     uwsgi_temp_path %(folder)s/uwsgi;
     scgi_temp_path %(folder)s/scgi;
-%(more)s
     include %(site)s;
 }
 """
@@ -38,8 +39,9 @@ http {
 class Nginx(proxies.Proxy):
     """A master and a worker, both of the user that runs the test."""
 
-    def __init__(self, world, pairs=(), more="", patient=True):
-        self.world, self.pairs, self.more = world, list(pairs), more
+    def __init__(self, world, pairs=(), patient=True, text=None):
+        self.world, self.pairs = world, list(pairs)
+        self.text = text or proxies.read("nginx.conf")
         if patient:
             self.pairs.append(("proxy_read_timeout 500ms",
                                "proxy_read_timeout " + proxies.PATIENT))
@@ -51,7 +53,7 @@ class Nginx(proxies.Proxy):
         os.mkdir(folder)
         site = os.path.join(folder, "site.conf")
         with open(site, "w", encoding="utf-8") as f:
-            f.write(proxies.replaced(proxies.read("nginx.conf"), [
+            f.write(proxies.replaced(self.text, [
                 ("listen 80;", "listen 127.0.0.1:%d;" % port),
                 ("127.0.0.1:8080",
                  "127.0.0.1:%d" % self.world.origin.port),
@@ -62,8 +64,7 @@ class Nginx(proxies.Proxy):
                                 grp.getgrgid(os.getegid()).gr_name)
         with open(main, "w", encoding="utf-8") as f:
             f.write(MAIN % {"folder": folder, "site": site,
-                            "user": user if os.geteuid() == 0 else "",
-                            "more": self.more})
+                            "user": user if os.geteuid() == 0 else ""})
         return [program, "-p", folder, "-e", "stderr", "-c", main]
 
 
@@ -74,7 +75,7 @@ def test_decisions(lab):
     proxies.decisions(world, nginx)
     # Nobody from outside asks the gateway, or falls through it.
     same(nginx.statuses("/_ratelimit/open/checkout", "/_ratelimit/x",
-                        client=4), [404, 200])
+                        client=4), [404, 404])
 
 
 def test_origin(lab):
@@ -90,6 +91,48 @@ def test_own_refusals(lab):
                            "location /login {\n        deny 127.0.0.5;")])
     same(nginx.statuses("/login", client=5), [403])
     same(nginx.statuses("/login", client=6), [200])
+
+
+def test_other_locations(lab):
+    """A regular expression that takes any path does not take the question."""
+    world = World(lab)
+    any_path = ("location / {", "location ~ . {")
+    nginx = Nginx(world, [any_path])
+    same(nginx.statuses("/", "/", "/"), [200, 200, 429])
+    # Nor one that the file does not know, which would be a yes of the origin.
+    nginx = Nginx(world, [any_path, ("/_ratelimit/open/", "/_ratelimit/o/")])
+    same(nginx.statuses("/"), [503])
+    same(world.origin.count(), 2)
+
+
+def manual(marker):
+    """The example of the manual that holds it, as the manual shows it."""
+    with open(os.path.join(proxies.TOP, "man", "rl-agent-gateway.7"),
+              encoding="utf-8") as f:
+        found, = [text for text in re.findall(
+            r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", f.read(), re.M | re.S)
+            if marker in text]
+    check("\\" not in found, "it is no plain text any more", found)
+    return found
+
+
+def test_manual(lab):
+    """What the manual shows, gateway and file, does what it says."""
+    gateway = json.loads("{%s}" % manual("deny_status"))["gateway"]
+    text = manual("auth_request ")
+    world = World(lab)
+    shown = json.loads(proxies.read("rl-agent.json"))["gateway"]["nginx"]
+    for name, value in gateway["nginx"].items():
+        same(shown[name], value, name)
+    nginx = Nginx(world, text=text)
+    same(nginx.statuses("/", "/login"), [200, 200])
+    limited(nginx.ask("/"), "checkout", 2)
+    # And it is the file, but for one location and what explains it.
+    lines = [line.strip() for line in proxies.read("nginx.conf").split("\n")]
+    for line in text.split("\n"):
+        line = line.strip().replace("127.0.0.1:8080", "origin")
+        check(line in lines, line)
+        del lines[:lines.index(line)]
 
 
 def test_servers_dead(lab):
@@ -128,6 +171,9 @@ def test_misconfigured(lab):
     lab.config(world.document, "gateways.json")
     world.agent.ctl("reload")
     same(nginx.statuses("/", "/login"), [503, 429])
+    # Neither "open" nor "closed".
+    nginx = Nginx(world, [("/_ratelimit/open/", "/_ratelimit/opne/")])
+    same(nginx.statuses("/"), [503])
     same(world.origin.count(), 1)
 
 
@@ -151,7 +197,7 @@ def test_keys_in_a_query(lab):
     world = World(lab)
     nginx = Nginx(world, [
         (KEYED, KEYED.replace("$remote_addr", "$http_x_customer")),
-        ("$ratelimit_rule/;", "$ratelimit_rule?key=$ratelimit_key;")])
+        ("$rl_rule/;", "$rl_rule?key=$ratelimit_key;")])
     attack = {"X-Customer": "victim&tokens=2"}
     same(nginx.statuses("/", fields=attack), [200])
     same(nginx.statuses("/", fields={"X-Customer": "victim"}), [429])
@@ -205,6 +251,7 @@ def test_restart_alone(lab):
 
 if __name__ == "__main__":
     harness.run([test_decisions, test_origin, test_own_refusals,
+                 test_other_locations, test_manual,
                  test_servers_dead, test_agent_gone, test_agent_stalled,
                  test_misconfigured, test_keys_are_data, test_keys_in_a_query,
                  test_any_byte, test_decoded_keys, test_connections_are_kept,

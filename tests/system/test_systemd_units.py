@@ -129,6 +129,24 @@ def test_settings(lab):
             sock["ListenStream"][0]) in f.read())
 
 
+def test_gateway(lab):
+    """the example of a socket for nginx goes with the service"""
+    name = "rl-agent-nginx.socket"
+    proxies = os.path.join(SOURCE, os.pardir, "deploy", "proxies")
+    units = render(lab)
+    units.append(shutil.copy(os.path.join(proxies, name),
+                             os.path.dirname(units[0])))
+    same(analyze("verify", "--man=no", *units), (0, ""))
+    unit, sock = settings(units[-1]), settings(units[1])
+    with open(os.path.join(proxies, "rl-agent.json"), encoding="utf-8") as f:
+        gateway = json.load(f)["gateway"]["nginx"]
+    same(unit["FileDescriptorName"], ["gateway.nginx"])
+    same("unix:" + unit["ListenStream"][0], gateway["listen"])
+    same(unit["Service"], ["rl-agent.service"])
+    for key in ("SocketUser", "SocketMode", "TriggerLimitBurst", "Backlog"):
+        same(unit[key], sock[key], key)
+
+
 def test_rendered(_):
     """what make has made of them holds no placeholder"""
     folder = os.environ.get("top_builddir", ".")
