@@ -12,7 +12,9 @@ import signal
 import stat
 import subprocess
 
+import fake_agent
 import harness
+import wire
 from harness import check, poll, same
 
 RULES = {
@@ -242,6 +244,23 @@ def test_health(lab):
     got = health(agent, "--timeout", "100")
     same((got["healthy"], got["reason"]), (False, "unavailable"))
     check(agent.socket in got["text"], got)
+
+
+def test_health_of_who_goes(lab):
+    """draining is no health, ready or not; neither is what says nothing"""
+    for status, reason in (
+            ({"ready": True, "unready": None, "draining": False}, "ok"),
+            ({"ready": True, "unready": None, "draining": True}, "draining"),
+            ({"ready": False, "unready": "x", "draining": True}, "draining"),
+            ({"ready": False, "unready": "x", "draining": False}, "not-ready"),
+            ({}, "not-ready"), ([], "not-ready")):
+        fake = fake_agent.OpenAgent(lab, {
+            wire.STATUS: fake_agent.document(json.dumps(status))},
+                                    lab.name("fake") + ".sock")
+        result = lab.ctl("--socket", fake.path, "health", "--json",
+                         expect=0 if reason == "ok" else 1)
+        same(result.json()["reason"], reason, status)
+        fake.close()
 
 
 def test_silence_is_not_ready(lab):

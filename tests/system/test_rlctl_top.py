@@ -295,6 +295,45 @@ def test_text_for_a_file(lab):
     same(len(done.out.split("\n")), 68, done)
 
 
+# What of an entry is counted, and the rate that it makes.
+SERVER_RATES = {"sent": "sent", "answered": "answered",
+                "missed_rounds": "missed", "overdue": "late"}
+LIMITER_RATES = {"granted": "granted", "waits": "waits", "refused": "refused"}
+CONTROL_RATES = {"begins": "granted", "delays": "waits"}
+
+
+def test_each_count_has_its_rate(lab):
+    """Of a server, of limiters of each kind and of an error control."""
+    fake = Scripted(lab)
+    fake.servers = {"7": dict.fromkeys(SERVER_RATES, 0)}
+    names = {"limiters": LIMITER_RATES, "error_controls": CONTROL_RATES,
+             "rules": LIMITER_RATES}
+    counters = {kind: dict.fromkeys(rates, 0)
+                for kind, rates in names.items()}
+    fake.limiters = {kind: [{"name": kind, "keys": 1, "counters": counts}]
+                     for kind, counts in counters.items()}
+    top = fake.top("--json", "--interval", "100")
+    next_line(top)
+    n = 0
+    for counts in [fake.servers["7"]] + list(counters.values()):
+        for name in counts:
+            n += 1
+            counts[name] = n * 10
+    asked = fake.asked()
+    poll("two samples", lambda: fake.asked() > asked + 2)
+    have = len(lines_of(top))
+    poll("their line", lambda: len(lines_of(top)) > have)
+    lines = lines_of(top)
+    for counted, rate in SERVER_RATES.items():
+        close(total(lines, rate + "_per_second", lambda l: l["servers"][0]),
+              fake.servers["7"][counted])
+    for kind, counts in counters.items():
+        for counted, rate in names[kind].items():
+            close(total(lines, rate + "_per_second", lambda l, kind=kind: [
+                x for x in l["limiters"] if x["name"] == kind][0]),
+                  counts[counted])
+
+
 def test_counts_that_begin_again(lab):
     """Of a rule that is another one; of an agent that is; and by its clock."""
     fake = Scripted(lab, rules=("one", "two"))
@@ -577,6 +616,7 @@ if __name__ == "__main__":
     harness.run([
         test_rates_of_a_real_agent,
         test_text_for_a_file,
+        test_each_count_has_its_rate,
         test_counts_that_begin_again,
         test_the_order_of_rules,
         test_names_that_steer_nothing,
