@@ -11,6 +11,7 @@ import os
 import resource
 import time
 
+import exposition
 import harness
 import wire
 from harness import check, poll, same
@@ -460,6 +461,10 @@ def test_no_descriptor_at_all(lab):
     burnt, begin = cpu_seconds(agent.pid), time.monotonic()
     poll("five pauses", lambda: pauses() >= 5)
     took = time.monotonic() - begin
+    old.send(wire.frame(wire.METRICS, 8))
+    check(exposition.value(
+        exposition.parse(old.text()), "rl_agent_listener_accept_pauses_total",
+        kind="application") >= 5)
     check(took >= 0.35, "five pauses of 100 ms took", took)
     burnt = cpu_seconds(agent.pid) - burnt
     check(burnt < took / 2, "it spins:", burnt, "of", took, "seconds")

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/core/metrics.h"
+#include "daemon/log.h"
 #include "daemon/metrics_private.h"
 #include "tests/unit/agent_fixture.h"
 
@@ -155,12 +156,25 @@ START_TEST(families_without_samples)
 }
 END_TEST
 
+/* The value of a metric without labels. */
+static long long
+value_of(const char *text, const char *name)
+{
+	char start[LINE_LEN];
+	const char *at;
+
+	snprintf(start, sizeof(start), "\n%s ", name);
+	at = strstr(text, start);
+	ck_assert_msg(at != NULL, "no %s", name);
+	return strtoll(at + strlen(start), NULL, 10);
+}
+
 /* However their number is found. */
 START_TEST(descriptors)
 {
 	const int64_t before = metrics_count_descriptors();
 	int64_t told;
-	char *text, *at;
+	char *text;
 	int fd;
 
 	ck_assert_int_ge(before, 3);
@@ -171,10 +185,30 @@ START_TEST(descriptors)
 	start_agent(&(struct shape){0});
 	text = metrics_text(agent);
 	ck_assert_ptr_nonnull(text);
-	at = strstr(text, "\nprocess_open_fds ");
-	ck_assert_ptr_nonnull(at);
-	told = strtoll(at + strlen("\nprocess_open_fds "), NULL, 10);
+	told = value_of(text, "process_open_fds");
 	ck_assert_int_eq(told, metrics_count_descriptors());
+	free(text);
+	stop_agent();
+}
+END_TEST
+
+START_TEST(lines_held_back)
+{
+	struct errorrate pace;
+	uint64_t unsaid;
+	char *text;
+
+	errorrate_init(&pace, 1, 1000, 1000);
+	while (log_may(LOG_LEVEL_ERROR, &pace, 0, &unsaid))
+		continue;
+	start_agent(&(struct shape){0});
+	text = metrics_text(agent);
+	ck_assert_ptr_nonnull(text);
+	ck_assert_uint_ne(log_held(), log_dropped());
+	ck_assert_int_eq(
+	    value_of(text, "rl_agent_log_lines_held_back_total"), log_held());
+	ck_assert_int_eq(
+	    value_of(text, "rl_agent_log_lines_dropped_total"), log_dropped());
 	free(text);
 	stop_agent();
 }
@@ -192,6 +226,7 @@ main(void)
 	tcase_add_test(tc, each_family_once_and_in_order);
 	tcase_add_test(tc, families_without_samples);
 	tcase_add_test(tc, descriptors);
+	tcase_add_test(tc, lines_held_back);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }
