@@ -82,11 +82,13 @@ class Origin:
                 origin.requests.append((self.command, self.path,
                                         dict(self.headers), body))
                 match = re.match("/status/([0-9]+)", self.path)
+                status = int(match[1]) if match else 200
                 said = b"origin: %d bytes\n" % len(body)
-                self.send_response(int(match[1]) if match else 200)
-                self.send_header("Content-Length", str(len(said)))
+                self.send_response(status)
+                if status != 204:
+                    self.send_header("Content-Length", str(len(said)))
                 self.end_headers()
-                if self.command != "HEAD":
+                if status != 204 and self.command != "HEAD":
                     self.wfile.write(said)
 
             do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = any
