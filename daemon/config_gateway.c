@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/io/address.h"
+#include "daemon/template.h"
 #include "proto/err.h"
 
 #define UNIX_PREFIX     "unix:"
@@ -158,6 +159,56 @@ check_mode(struct walk *w, struct config_gateway *g)
 	return 0;
 }
 
+static bool
+names_user(const char *name)
+{
+	enum template_part part;
+	const char *text;
+	size_t len;
+
+	do {
+		part = template_next(&name, &text, &len);
+	} while (part == TEMPLATE_TEXT || part == TEMPLATE_KEY ||
+		 part == TEMPLATE_LISTENER);
+	return part == TEMPLATE_UID || part == TEMPLATE_GID;
+}
+
+static bool
+needs_user(const struct config *c, const struct config_rule *rule)
+{
+	for (size_t i = 0; i < rule->resource_count; i++)
+		if (names_user(rule->resources[i].bucket))
+			return true;
+	for (size_t i = 0; i < rule->guard_count; i++)
+		if (names_user(c->trackers[rule->guards[i].tracker].name))
+			return true;
+	return false;
+}
+
+/* One of the rules stands for all that TCP cannot decide. */
+static int
+warn_of_users(struct walk *w, const struct config_gateway *g)
+{
+	const struct config *c = w->config;
+	size_t mark = walk_enter(w, "rules");
+	int rc = 0;
+
+	for (size_t i = 0; i < c->rule_count; i++) {
+		const struct config_rule *rule = &c->rules[i];
+
+		if (!config_allows(&g->rules, rule->name, strlen(rule->name)) ||
+		    !needs_user(c, rule))
+			continue;
+		rc = walk_warn(w,
+		    "rule %s needs {uid} or {gid}, which TCP does not tell: "
+		    "its checks will fail",
+		    rule->name);
+		break;
+	}
+	walk_leave(w, mark);
+	return rc;
+}
+
 static int
 parse_gateway(struct walk *w, json_t *json, void *row)
 {
@@ -182,6 +233,8 @@ parse_gateway(struct walk *w, json_t *json, void *row)
 	if (rc == 0)
 		rc = config_warn_of_patterns(w, "rules", &g->rules, c->rules,
 		    c->rule_count, sizeof(*c->rules));
+	if (rc == 0 && g->tcp)
+		rc = warn_of_users(w, g);
 	return rc;
 }
 

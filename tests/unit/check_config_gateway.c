@@ -127,6 +127,35 @@ START_TEST(test_patterns_that_match_nothing)
 }
 END_TEST
 
+/* Over TCP the kernel does not tell who asks; over a Unix socket it does. */
+START_TEST(test_rules_that_need_a_user)
+{
+	char err[CONFIG_ERR_MAX], text[1024];
+	struct config *c;
+
+	snprintf(text, sizeof(text),
+	    "{\"tenants\":{\"t\":{\"key\":" ENV(
+		"RATELIMITLY_AUTH_KEY") "}},"
+					"\"trackers\":{\"of-{gid}\":{}},"
+					"\"rules\":{\"key\":{\"resources\":[{\"bucket\":\"b{key}\"}]},"
+					"\"user\":{\"resources\":[{\"bucket\":\"{{{key}{uid}\"}]},"
+					"\"group\":{\"guards\":[{\"tracker\":\"of-{gid}\"}]}},"
+					"\"gateway\":{"
+					"\"a\":{\"listen\":\"127.0.0.1:80\",\"rules\":[\"u*\"]},"
+					"\"b\":{\"listen\":\"127.0.0.1:81\",\"rules\":[\"g*\"]},"
+					"\"c\":{\"listen\":\"127.0.0.1:82\",\"rules\":[\"k*\"]},"
+					"\"d\":{\"listen\":\"unix:/run/x/h\"}}}");
+	c = fixture_parse(text, err);
+	ck_assert_msg(c != NULL, "%s", err);
+	ck_assert_uint_eq(c->warning_count, 2);
+	ck_assert_ptr_nonnull(strstr(c->warnings[0],
+	    "gateway.a.rules: rule user needs {uid} or {gid}, "));
+	ck_assert_ptr_nonnull(strstr(c->warnings[1],
+	    "gateway.b.rules: rule group needs {uid} or {gid}, "));
+	config_unref(c);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -138,6 +167,7 @@ main(void)
 	tcase_add_test(tc, test_gateways);
 	tcase_add_test(tc, test_defaults);
 	tcase_add_test(tc, test_patterns_that_match_nothing);
+	tcase_add_test(tc, test_rules_that_need_a_user);
 	suite_add_tcase(suite, tc);
 	return harness_run(suite);
 }
