@@ -283,12 +283,13 @@ activation_take(struct activation *a, const char *name, const char *address,
 	if (!listens_at(s, address, same))
 		return fail(err,
 		    "%s, but the socket \"%s\" that the service manager "
-		    "passes listens at %s",
+		    "passes listens at %s: see ListenStream= of its unit",
 		    address, name, s->address);
 	if (strcmp(s->name, name) != 0 && !has_default_name(s))
 		return fail(err,
 		    "the socket that the service manager passes for %s is "
-		    "called \"%s\", not \"%s\"",
+		    "called \"%s\", not \"%s\": see FileDescriptorName= of "
+		    "its unit",
 		    address, s->name, name);
 	s->taken = true;
 	*fd = s->fd;

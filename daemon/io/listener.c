@@ -231,13 +231,23 @@ bind_socket(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
 	return 0;
 }
 
+/* Who is not root can give a file to groups of its own alone. */
+static const char *
+group_hint(int error)
+{
+	return error == EPERM ? "; the agent has to be a member" : "";
+}
+
 static int
 give_group(const struct listener *l, gid_t gid, char err[LISTENER_ERR_MAX])
 {
+	int error;
+
 	if (gid == (gid_t)-1 || lchown(l->place.sun_path, (uid_t)-1, gid) == 0)
 		return 0;
-	return fail(l, err, "cannot give it to group %u: %s", (unsigned int)gid,
-	    strerror(errno));
+	error = errno;
+	return fail(l, err, "cannot give it to group %u: %s%s",
+	    (unsigned int)gid, strerror(error), group_hint(error));
 }
 
 static void
@@ -362,8 +372,9 @@ change_file(const struct listener *l, int fd, const struct stat *was,
 	error = errno;
 	(void)set_group(fd, was->st_gid);
 	(void)set_mode(fd, before);
-	return fail(l, err, "cannot give it mode %04o and group %u: %s",
-	    (unsigned int)mode, (unsigned int)gid, strerror(error));
+	return fail(l, err, "cannot give it mode %04o and group %u: %s%s",
+	    (unsigned int)mode, (unsigned int)gid, strerror(error),
+	    gid == was->st_gid ? "" : group_hint(error));
 }
 
 int

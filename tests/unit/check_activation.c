@@ -208,8 +208,10 @@ by_name(void)
 	/* The name without the place, the place without the name. */
 	MUST(fd_of(a, "main", path[2]) == -2);
 	MUST(says(path[0]) && says(path[2]) && says("\"main\""));
+	MUST(says("ListenStream="));
 	MUST(fd_of(a, "other", path[0]) == -2);
 	MUST(says(path[0]) && says("\"main\"") && says("\"other\""));
+	MUST(says("FileDescriptorName="));
 	activation_free(a);
 	MUST(fcntl(3, F_GETFD) == -1 && fcntl(4, F_GETFD) == -1);
 }
