@@ -4,7 +4,7 @@
 -- what the client may know in txn.ratelimit_left, _policy and _retry_after.
 
 -- As a destination; 2.6 would confuse two Unix sockets, so have but one.
-local gateway = "unix@/run/rl-agent/http.sock"
+local gateway = "unix@/run/rl-agent/front.sock"
 -- More than a check may take: the horizon of the tenant's policy. An answer that
 -- is late is waited for four times, as 2.6 tries again and cannot be told not to.
 local timeout_ms = 200

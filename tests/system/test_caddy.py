@@ -39,7 +39,7 @@ class Caddy(proxies.Proxy):
                 (":80 {", "http://:%d {\n\tbind 127.0.0.1" % port),
                 ("127.0.0.1:8080",
                  "127.0.0.1:%d" % self.world.origin.port),
-                ("/run/rl-agent/http.sock", self.world.socket("front"))] +
+                ("/run/rl-agent/front.sock", self.world.socket("front"))] +
                 self.pairs))
         return [proxies.program("caddy"), "run", "--adapter", "caddyfile",
                 "--config", path]

@@ -19,7 +19,7 @@ class Haproxy(proxies.Proxy):
         super().__init__(world.lab, "haproxy", self.configure)
 
     def configure(self, port):
-        gateway = ("/run/rl-agent/http.sock", self.world.socket("front"))
+        gateway = ("/run/rl-agent/front.sock", self.world.socket("front"))
         lua = os.path.join(self.world.lab.path, "haproxy.lua")
         with open(lua, "w", encoding="utf-8") as f:
             f.write(proxies.replaced(proxies.read("haproxy.lua"), [
