@@ -134,13 +134,14 @@ class World:
     """A sandbox of one server and an agent with the configuration of the
     examples, but for limits that last, and a schedule of tests."""
 
-    def __init__(self, lab, limits=None, policy=None, manager=None):
+    def __init__(self, lab, limits=None, policy=None, manager=None,
+                 tcp=False):
         self.lab, self.manager = lab, manager
         self.key = lab.keygen("main", fmt=0, dedup_ms=0)
         self.sandbox = lab.sandbox(self.key, cluster=1)
         server = self.sandbox.servers[0]
         self.origin = Origin(lab)
-        self.port = free_port()  # of Traefik's gateway
+        self.port = None  # of Traefik's gateway
         self.document = json.loads(read("rl-agent.json"))
         self.document.update(
             log={"level": "info"},
@@ -155,9 +156,24 @@ class World:
         gateways = self.document["gateway"]
         for name in ("nginx", "front"):
             gateways[name]["listen"] = "unix:" + self.socket(name)
-        gateways["traefik"]["listen"] = "127.0.0.1:%d" % self.port
-        self.file = lab.config(self.document, "gateways.json")
-        self.agent = self.start()
+        if tcp:
+            self.agent = self.start_with_port()
+        else:
+            del gateways["traefik"]
+            self.file = lab.config(self.document, "gateways.json")
+            self.agent = self.start()
+
+    def start_with_port(self):
+        for attempt in range(1, STARTS + 1):
+            self.port = free_port()
+            self.document["gateway"]["traefik"]["listen"] = \
+                "127.0.0.1:%d" % self.port
+            self.file = self.lab.config(self.document, "gateways.json")
+            try:
+                return self.start()
+            except Failure as failure:
+                if attempt == STARTS or "already in use" not in str(failure):
+                    raise
 
     def socket(self, name):
         return os.path.join(self.lab.path, name + ".sock")

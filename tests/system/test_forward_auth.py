@@ -143,7 +143,7 @@ def judged(world, proxy):
 def test_traefik(lab):
     """forwardAuth of Traefik, with its file."""
     document = read("traefik.yaml")
-    world = World(lab)
+    world = World(lab, tcp=True)
     same(proxies.listen("traefik"), "127.0.0.1:8429")
     judged(world, Traefik(world, document, "ratelimit-checkout"))
     login = Traefik(world, document, "ratelimit-login")
@@ -171,7 +171,7 @@ def test_envoy(lab):
 def test_dead_servers(lab):
     """503 of a rule that fails closed, 200 of one that fails open."""
     document = read("traefik.yaml")
-    world = World(lab, policy=harness.SHORT)
+    world = World(lab, policy=harness.SHORT, tcp=True)
     world.deaf()
     same([Traefik(world, document, "ratelimit-" + name).ask(
         "192.0.2.1", "GET", "/", {}).status for name in ("checkout", "login")],
