@@ -18,6 +18,9 @@
 /* After the longest horizon, for answers that are not read yet. */
 #define DRAIN_GRACE_US 2000000
 #define DRAIN_POLL_US  5000
+/* For the first request of an HTTP connection that was accepted just before:
+ * its client cannot know that it was not taken. */
+#define DRAIN_EXPECT_US 200000
 /* How often a retired setup is looked at. */
 #define REAP_POLL_US 100000
 /* Of lines that tell whether it is ready. */
@@ -147,15 +150,32 @@ agent_quit(struct agent *a)
 	loop_defer(a->loop, &a->leave);
 }
 
+/* What comes from here on fails. */
+static void
+refuse_checks(struct agent *a)
+{
+	a->expect_until = 0;
+	gateway_drain_fresh(a->gateway);
+	setup_end(a->setup, NULL);
+	dispatch_refuse(a->dispatch);
+}
+
 /* Looks whether the last operation is over; ends a while past the horizon. */
 static void
 drain_check(void *arg)
 {
 	struct agent *a = arg;
 
-	if (!(dispatch_idle(a->dispatch) && gateway_idle(a->gateway)) &&
-	    loop_now() < a->drain_until)
-		loop_timer_set(a->drain_timer, loop_now() + DRAIN_POLL_US);
+	const int64_t now = loop_now();
+	bool over;
+
+	if (a->expect_until != 0 &&
+	    !(gateway_expecting(a->gateway) && now < a->expect_until))
+		refuse_checks(a);
+	over = a->expect_until == 0 && dispatch_idle(a->dispatch) &&
+	       gateway_idle(a->gateway);
+	if (!over && now < a->drain_until)
+		loop_timer_set(a->drain_timer, now + DRAIN_POLL_US);
 	else
 		agent_quit(a);
 }
@@ -176,8 +196,8 @@ agent_drain(struct agent *a)
 	agent_notify_stopping(a, a->drain_until);
 	log_info("drain", "inflight=%u", dispatch_inflight(a->dispatch));
 	gateway_drain(a->gateway);
-	setup_end(a->setup, NULL);
 	dispatch_drain(a->dispatch);
+	a->expect_until = loop_now() + DRAIN_EXPECT_US;
 	loop_timer_set(a->drain_timer, loop_now());
 }
 

@@ -60,6 +60,7 @@ struct agent {
 	void *reload_arg;
 	int64_t started; /* loop_now() time */
 	uint64_t started_wall_ms;
+	int64_t expect_until; /* while it drains; 0: nothing more is begun */
 	int64_t drain_until;
 	uint32_t longest_horizon_ms; /* of all setups so far */
 	bool draining;

@@ -82,6 +82,8 @@ void dispatch_unready(const struct dispatch *d, char text[RULES_TEXT_MAX]);
 
 /* Stops accepting, says GO_AWAY; requests in flight go on. */
 void dispatch_drain(struct dispatch *d);
+/* No check is begun any more: it fails. Those of gateways go on until then. */
+void dispatch_refuse(struct dispatch *d);
 /* Ends what is in flight as cancelled and closes every connection. */
 void dispatch_stop(struct dispatch *d);
 /* Checks in flight. */

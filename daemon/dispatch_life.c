@@ -289,7 +289,6 @@ dispatch_drain(struct dispatch *d)
 {
 	struct client *c;
 
-	d->draining = true;
 	dispatch_ports_close(d);
 	for (c = d->clients; c != NULL; c = c->next) {
 		if (c->is.port->control)
@@ -298,6 +297,12 @@ dispatch_drain(struct dispatch *d)
 		else if (!c->is.leaving)
 			go_away(c, going_away);
 	}
+}
+
+void
+dispatch_refuse(struct dispatch *d)
+{
+	d->draining = true;
 }
 
 /* Their closed hooks run at the end of the turn. */

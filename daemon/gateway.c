@@ -390,6 +390,19 @@ gateway_drain(struct gateway *g)
 	http_drain(g->http);
 }
 
+bool
+gateway_expecting(const struct gateway *g)
+{
+	return g != NULL && http_expecting(g->http);
+}
+
+void
+gateway_drain_fresh(struct gateway *g)
+{
+	if (g != NULL)
+		http_drain_fresh(g->http);
+}
+
 void
 gateway_stop(struct gateway *g)
 {

@@ -36,9 +36,13 @@ void gateway_accepted(struct gateway *gateway, struct port *port, int fd);
 
 /* Another configuration is in force: those whose gateway is gone leave. */
 void gateway_follow(struct gateway *gateway);
-/* What has come in is asked for; then nobody is kept beyond his answer. Before
- * the dispatcher drains. */
+/* What has come in is asked for; then nobody is kept beyond his answer, and who
+ * has asked for nothing so far may do so once. */
 void gateway_drain(struct gateway *gateway);
+/* May a first check still come, or is one coming in? */
+bool gateway_expecting(const struct gateway *gateway);
+/* It may not any more: before the dispatcher refuses checks. */
+void gateway_drain_fresh(struct gateway *gateway);
 /* What has come in is asked for; what is in flight then is cancelled, and said
  * to be. */
 void gateway_stop(struct gateway *gateway);

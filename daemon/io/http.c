@@ -60,6 +60,7 @@ void
 http_enter(struct http_conn *c, enum http_state state)
 {
 	c->state = state;
+	c->fresh = c->fresh && state == HTTP_STATE_IDLE;
 	switch (state) {
 	case HTTP_STATE_IDLE:
 		loop_timer_set(c->timer, loop_now() + HTTP_IDLE_US);
@@ -220,6 +221,7 @@ http_accept(struct http *h, int fd, void *user)
 		return NULL;
 	}
 	TAILQ_INSERT_TAIL(&h->conns, c, link);
+	c->fresh = true;
 	http_enter(c, HTTP_STATE_IDLE);
 	look_for_request(c, look(c));
 	return c;
@@ -254,7 +256,6 @@ http_leave(struct http_conn *c)
 		http_cut(c);
 }
 
-/* What has come in until now is taken. */
 void
 http_drain(struct http *h)
 {
@@ -266,6 +267,33 @@ http_drain(struct http *h)
 		look_for_request(c, look(c));
 	}
 	run(h);
+	TAILQ_FOREACH(c, &h->conns, link)
+	{
+		if (c->fresh)
+			c->leaving = true;
+		else
+			http_leave(c);
+	}
+}
+
+bool
+http_expecting(const struct http *h)
+{
+	const struct http_conn *c;
+
+	TAILQ_FOREACH(c, &h->conns, link)
+	{
+		if (!c->cut && (c->fresh || c->state == HTTP_STATE_READING))
+			return true;
+	}
+	return false;
+}
+
+void
+http_drain_fresh(struct http *h)
+{
+	struct http_conn *c;
+
 	TAILQ_FOREACH(c, &h->conns, link)
 	{
 		http_leave(c);

@@ -88,8 +88,16 @@ void http_leave(struct http_conn *conn);
 size_t http_header(const struct http_conn *conn, const char *name,
     const char **value, size_t *len);
 
-/* All connections leave. Not from a hook. */
+/*
+ * What has come in until now is taken, and all connections leave, but for those
+ * without a request so far: they were accepted, and the first one may be on its
+ * way. Not from a hook.
+ */
 void http_drain(struct http *http);
+/* Is there one of those, or a request that is not whole? */
+bool http_expecting(const struct http *http);
+/* Those leave, too. Not from a hook. */
+void http_drain_fresh(struct http *http);
 /* Is an answer on its way that the kernel has not all of? */
 bool http_sending(const struct http_conn *conn);
 /* Is every request that has begun answered, and the answer with the kernel? */

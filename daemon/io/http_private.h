@@ -47,6 +47,7 @@ struct http_conn {
 	struct loop_timer *timer;
 	enum http_state state;
 	struct http_job *job; /* the request under way */
+	bool fresh;           /* no request of it has begun */
 	bool gone;            /* the peer sends no more */
 	bool leaving;
 	bool cut; /* we have ended it */

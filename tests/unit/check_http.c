@@ -360,6 +360,48 @@ START_TEST(test_drain)
 }
 END_TEST
 
+/* Who has been accepted and has said nothing yet may ask once; whoever is idle
+ * after a request is not waited for. */
+START_TEST(test_drain_fresh)
+{
+	http_drain(http);
+	ck_assert(http_expecting(http));
+	loop_turn(loop);
+	ck_assert(hear());
+	say("GET /a?b HTTP/1.1\r\n");
+	loop_turn(loop);
+	ck_assert(http_expecting(http));
+	say("Host: x\r\n\r\n");
+	TURN_UNTIL(closeds == 1);
+	hear();
+	ck_assert_int_eq(requests, 1);
+	ck_assert_int_eq(count("HTTP/1.1 200 OK\r\n"), 1);
+	ck_assert_int_eq(count("Connection: close\r\n"), 1);
+	ck_assert(!http_expecting(http));
+}
+END_TEST
+
+START_TEST(test_drain_fresh_over)
+{
+	http_drain(http);
+	http_drain_fresh(http);
+	ck_assert(!http_expecting(http));
+	TURN_UNTIL(closeds == 1);
+	ck_assert_int_eq(requests, 0);
+}
+END_TEST
+
+START_TEST(test_drain_idle)
+{
+	say(GET);
+	TURN_UNTIL(hear() && count("body\n") == 1);
+	loop_turn(loop);
+	http_drain(http);
+	ck_assert(!http_expecting(http));
+	TURN_UNTIL(closeds == 1);
+}
+END_TEST
+
 START_TEST(test_free)
 {
 	answers_now = false;
@@ -414,6 +456,9 @@ main(void)
 	tcase_add_loop_test(tc, test_leave, 0, 2);
 	tcase_add_loop_test(tc, test_leave_late, 0, 2);
 	tcase_add_loop_test(tc, test_drain, 0, 2);
+	tcase_add_test(tc, test_drain_fresh);
+	tcase_add_test(tc, test_drain_fresh_over);
+	tcase_add_test(tc, test_drain_idle);
 	tcase_add_test(tc, test_free);
 	tcase_add_test(tc, test_refuse);
 	suite_add_tcase(suite, tc);
