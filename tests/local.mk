@@ -223,6 +223,8 @@ script_tests = \
 
 # The longest first, as they are begun in this order; the rest by name.
 system_tests = \
+	tests/system/test_gateway_life.py \
+	tests/system/test_operations.py \
 	tests/system/test_overload.py \
 	tests/system/test_dns.py \
 	tests/system/test_dns_hostile.py \
@@ -235,15 +237,12 @@ system_tests = \
 	tests/system/test_peer.py \
 	tests/system/test_nonces.py \
 	tests/system/test_gateway_hostile.py \
-	tests/system/test_gateway_life.py \
 	tests/system/test_agent.py \
 	tests/system/test_async.py \
 	tests/system/test_bench.py \
 	tests/system/test_caddy.py \
-	tests/system/test_completion.py \
 	tests/system/test_containers.py \
 	tests/system/test_decisions.py \
-	tests/system/test_deploy.py \
 	tests/system/test_diagnosis.py \
 	tests/system/test_documents.py \
 	tests/system/test_faults.py \
@@ -256,7 +255,6 @@ system_tests = \
 	tests/system/test_listeners.py \
 	tests/system/test_metrics.py \
 	tests/system/test_nginx.py \
-	tests/system/test_operations.py \
 	tests/system/test_overlay.py \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \
@@ -267,8 +265,17 @@ system_tests = \
 	tests/system/test_rlctl_run.py \
 	tests/system/test_rlctl_top.py \
 	tests/system/test_systemd.py \
-	tests/system/test_systemd_notify.py \
+	tests/system/test_systemd_notify.py
+
+# Of scripts, units and examples, which instruments do not reach.
+plain_system_tests = \
+	tests/system/test_completion.py \
+	tests/system/test_deploy.py \
 	tests/system/test_systemd_units.py
+
+if !INSTRUMENTED
+system_tests += $(plain_system_tests)
+endif
 
 # What shows whether the distribution lacks something, without what is slow:
 # "make distcheck TESTS='$(distcheck_tests)'".
@@ -286,6 +293,7 @@ lint_tests += tests/lint/symbols
 endif
 
 EXTRA_DIST += $(lint_tests) $(replay_tests) $(script_tests) $(system_tests) \
+	$(plain_system_tests) \
 	tests/fuzz/config.dict \
 	tests/fuzz/corpus \
 	tests/data \

@@ -7,13 +7,12 @@ RLA_REQUIRE_DNS_SERVERS is set.
 """
 
 import os
-import shutil
 import signal
 import socket
 import struct
 import subprocess
 
-from harness import PATIENCE, Failure, Process, Skip, check, poll, same
+from harness import PATIENCE, Failure, Process, check, find_program, poll, same
 
 STARTS = 8  # a port may be taken between our look and the server's
 
