@@ -50,6 +50,7 @@ daemon_io_libio_a_SOURCES = \
 	daemon/io/http_private.h \
 	daemon/io/http_request.c \
 	daemon/io/listener.c daemon/io/listener.h \
+	daemon/io/listener_file.c daemon/io/listener_private.h \
 	daemon/io/listener_check.c \
 	daemon/io/loop.c daemon/io/loop.h \
 	daemon/io/loop_private.h \

@@ -1,56 +1,28 @@
 /*
  * One listening socket and its path, or its address. Owned by whoever accepts.
- * Invariant: while the lock is held no other agent touches the path, and what
- * is unlinked is a socket that nobody serves, or our own. One that was adopted
- * is only accepted from.
+ * One that was adopted is only accepted from.
  */
-#include "daemon/io/listener.h"
+#include "daemon/io/listener_private.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
 #include "daemon/io/address.h"
 
 #define ACCEPTS  64 /* of one wake-up */
 #define PAUSE_US 100000
-#define MODE_ALL 0777
 
-struct listener {
-	struct loop *loop;
-	listener_accept_fn *accepted;
-	void *arg;
-	int lock;
-	int fd;
-	bool bound;   /* dev and ino are those of our socket */
-	bool adopted; /* the descriptor and the file are somebody else's */
-	bool tcp;     /* no file: the path is only what it is called */
-	bool started;
-	bool accepting;
-	dev_t dev;
-	ino_t ino;
-	gid_t usual; /* the group that it was made with */
-	uint64_t pauses;
-	struct event readable;
-	struct loop_timer *resume;
-	struct sockaddr_un addr;
-	struct sockaddr_un place; /* where it is until it listens */
-};
-
-__attribute__((format(printf, 3, 4))) static int
-fail(const struct listener *l, char err[LISTENER_ERR_MAX], const char *fmt, ...)
+int
+listener_fail(
+    const struct listener *l, char err[LISTENER_ERR_MAX], const char *fmt, ...)
 {
 	va_list ap;
 	int n = snprintf(err, LISTENER_ERR_MAX, "%s: ", l->addr.sun_path);
@@ -58,15 +30,6 @@ fail(const struct listener *l, char err[LISTENER_ERR_MAX], const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err + n, LISTENER_ERR_MAX - (size_t)n, fmt, ap);
 	va_end(ap);
-	return -1;
-}
-
-/* By errno, of a file that goes with the path. */
-static int
-fail_at(const char *file, const char *what, char err[LISTENER_ERR_MAX])
-{
-	snprintf(err, LISTENER_ERR_MAX, "%.150s: cannot %s: %s", file, what,
-	    strerror(errno));
 	return -1;
 }
 
@@ -84,170 +47,6 @@ set_path(struct listener *l, const char *path, char err[LISTENER_ERR_MAX])
 	    "%.100s: a socket's path has 1 to %zu bytes", path,
 	    sizeof(l->addr.sun_path) - 1);
 	return -1;
-}
-
-static int
-make_directory(const struct listener *l, char err[LISTENER_ERR_MAX])
-{
-	char dir[sizeof(l->addr.sun_path)];
-	char *slash;
-	mode_t old;
-	int r;
-
-	memcpy(dir, l->addr.sun_path, sizeof(dir));
-	slash = strrchr(dir, '/');
-	if (slash == NULL || slash == dir)
-		return 0;
-	*slash = '\0';
-	if (access(dir, F_OK) == 0)
-		return 0;
-	old = umask(0);
-	r = mkdir(dir, 0755);
-	umask(old);
-	if (r != 0 && errno != EEXIST)
-		return fail_at(dir, "make the directory", err);
-	return 0;
-}
-
-/* The file stays: two agents must never hold locks on two files. */
-static int
-take_lock(struct listener *l, char err[LISTENER_ERR_MAX])
-{
-	char path[sizeof(l->addr.sun_path) + sizeof(".lock")];
-	int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-
-	snprintf(path, sizeof(path), "%s.lock", l->addr.sun_path);
-	l->lock = open(path, flags, 0600);
-	if (l->lock < 0)
-		return fail_at(path, "open", err);
-	if (flock(l->lock, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	if (errno == EWOULDBLOCK)
-		return fail(
-		    l, err, "in use, another socket or process has its lock");
-	return fail(l, err, "cannot lock: %s", strerror(errno));
-}
-
-/* The errno of a connect; 0 and EAGAIN (a full backlog) mean alive. */
-static int
-probe(const struct sockaddr_un *at)
-{
-	int flags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-	int fd = socket(AF_UNIX, flags, 0);
-	int error = 0;
-
-	if (fd < 0)
-		return errno;
-	if (connect(fd, (const struct sockaddr *)at, sizeof(*at)) != 0)
-		error = errno;
-	close(fd);
-	return error;
-}
-
-/* Leaves the path free, or fails and leaves it alone. */
-static int
-clear_path(const struct listener *l, char err[LISTENER_ERR_MAX])
-{
-	struct stat st;
-	int error;
-
-	if (lstat(l->addr.sun_path, &st) != 0)
-		return errno == ENOENT ? 0
-				       : fail(l, err, "%s", strerror(errno));
-	if (!S_ISSOCK(st.st_mode))
-		return fail(l, err, "exists and is not a socket");
-	error = probe(&l->addr);
-	if (error == 0 || error == EAGAIN || error == EPROTOTYPE)
-		return fail(l, err, "in use, another process serves it");
-	if (error != ECONNREFUSED && error != ENOENT)
-		return fail(l, err, "cannot probe: %s", strerror(error));
-	if (unlink(l->addr.sun_path) != 0 && errno != ENOENT)
-		return fail(l, err, "cannot remove: %s", strerror(errno));
-	return 0;
-}
-
-static bool
-same_file(const struct listener *l, const struct stat *st)
-{
-	return l->bound && S_ISSOCK(st->st_mode) && st->st_dev == l->dev &&
-	       st->st_ino == l->ino;
-}
-
-static bool
-is_ours(const struct listener *l, const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && same_file(l, &st);
-}
-
-/*
- * Where the socket is until it listens: PATH.new, which the lock guards like
- * the path; the path itself when that leaves no room, or when PATH.new is a
- * listener of its own. A killed process may have left one behind.
- */
-static void
-choose_place(struct listener *l)
-{
-	struct stat st;
-	int n;
-
-	l->place = l->addr;
-	n = snprintf(l->place.sun_path, sizeof(l->place.sun_path), "%s.new",
-	    l->addr.sun_path);
-	if (n < 0 || (size_t)n >= sizeof(l->place.sun_path))
-		l->place = l->addr;
-	else if (lstat(l->place.sun_path, &st) != 0 || !S_ISSOCK(st.st_mode))
-		return;
-	else if (probe(&l->place) == ECONNREFUSED)
-		unlink(l->place.sun_path);
-	else
-		l->place = l->addr;
-}
-
-static int
-bind_socket(struct listener *l, mode_t mode, char err[LISTENER_ERR_MAX])
-{
-	int flags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-	struct stat st;
-	mode_t old;
-	int r;
-
-	l->fd = socket(AF_UNIX, flags, 0);
-	if (l->fd < 0)
-		return fail(l, err, "%s", strerror(errno));
-	choose_place(l);
-	old = umask(~mode & MODE_ALL); /* bind() makes 0777 less the umask */
-	r = bind(l->fd, (const struct sockaddr *)&l->place, sizeof(l->place));
-	umask(old);
-	if (r != 0)
-		return fail_at(l->place.sun_path, "bind", err);
-	if (lstat(l->place.sun_path, &st) != 0)
-		return fail(l, err, "%s", strerror(errno));
-	l->dev = st.st_dev;
-	l->ino = st.st_ino;
-	l->usual = st.st_gid;
-	l->bound = true;
-	return 0;
-}
-
-/* Who is not root can give a file to groups of its own alone. */
-static const char *
-group_hint(int error)
-{
-	return error == EPERM ? "; the agent has to be a member" : "";
-}
-
-static int
-give_group(const struct listener *l, gid_t gid, char err[LISTENER_ERR_MAX])
-{
-	int error;
-
-	if (gid == (gid_t)-1 || lchown(l->place.sun_path, (uid_t)-1, gid) == 0)
-		return 0;
-	error = errno;
-	return fail(l, err, "cannot give it to group %u: %s%s",
-	    (unsigned int)gid, strerror(error), group_hint(error));
 }
 
 static void
@@ -306,22 +105,8 @@ attach(struct listener *l, char err[LISTENER_ERR_MAX])
 	    EV_READ | EV_PERSIST, on_readable, l);
 	l->resume = loop_timer_new(l->loop, resume, l);
 	if (l->resume == NULL)
-		return fail(l, err, "cannot watch: out of memory");
+		return listener_fail(l, err, "cannot watch: out of memory");
 	return 0;
-}
-
-/* What has appeared at the path meanwhile is left alone. */
-static int
-move_into_place(const struct listener *l)
-{
-	const char *from = l->place.sun_path, *to = l->addr.sun_path;
-
-	if (strcmp(from, to) == 0 ||
-	    renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -1;
-	return rename(from, to); /* a file system that knows no flags */
 }
 
 int
@@ -330,75 +115,15 @@ listener_start(struct listener *l, char err[LISTENER_ERR_MAX])
 	if (l->started)
 		return 0;
 	if (!l->adopted && listen(l->fd, LISTENER_BACKLOG) != 0)
-		return fail(l, err, "cannot listen: %s", strerror(errno));
+		return listener_fail(
+		    l, err, "cannot listen: %s", strerror(errno));
 	if (event_add(&l->readable, NULL) != 0)
-		return fail(l, err, "cannot watch: out of memory");
-	if (!l->adopted && !l->tcp && move_into_place(l) != 0)
-		return fail(
+		return listener_fail(l, err, "cannot watch: out of memory");
+	if (!l->adopted && !l->tcp && listener_file_show(l) != 0)
+		return listener_fail(
 		    l, err, "cannot take its place: %s", strerror(errno));
 	l->started = true;
 	return 0;
-}
-
-/* An O_PATH descriptor stays with the file, whatever happens to its path, but
- * only by this name can the mode be changed through it. */
-static int
-set_mode(int fd, mode_t mode)
-{
-	char name[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
-
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	return chmod(name, mode);
-}
-
-static int
-set_group(int fd, gid_t gid)
-{
-	return fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH);
-}
-
-/* While the group is the wrong one, only what both modes allow. */
-static int
-change_file(const struct listener *l, int fd, const struct stat *was,
-    mode_t mode, gid_t gid, char err[LISTENER_ERR_MAX])
-{
-	mode_t before = was->st_mode & MODE_ALL;
-	int error;
-
-	if (set_mode(fd, before & mode) == 0 &&
-	    (gid == was->st_gid || set_group(fd, gid) == 0) &&
-	    set_mode(fd, mode) == 0)
-		return 0;
-	error = errno;
-	(void)set_group(fd, was->st_gid);
-	(void)set_mode(fd, before);
-	return fail(l, err, "cannot give it mode %04o and group %u: %s%s",
-	    (unsigned int)mode, (unsigned int)gid, strerror(error),
-	    gid == was->st_gid ? "" : group_hint(error));
-}
-
-int
-listener_change(
-    struct listener *l, mode_t mode, gid_t gid, char err[LISTENER_ERR_MAX])
-{
-	const struct sockaddr_un *at = l->started ? &l->addr : &l->place;
-	struct stat st;
-	int fd, r;
-
-	if (l->adopted || l->tcp)
-		return 0;
-	fd = open(at->sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return fail(l, err, "%s", strerror(errno));
-	if (fstat(fd, &st) != 0)
-		r = fail(l, err, "%s", strerror(errno));
-	else if (!same_file(l, &st))
-		r = fail(l, err, "is no longer this agent's socket");
-	else
-		r = change_file(
-		    l, fd, &st, mode, gid == (gid_t)-1 ? l->usual : gid, err);
-	close(fd);
-	return r;
 }
 
 /* It has no descriptor yet. */
@@ -431,9 +156,7 @@ listener_new(struct loop *loop, const char *path, mode_t mode, gid_t gid,
 
 	if (l == NULL)
 		return NULL;
-	if (make_directory(l, err) == 0 && take_lock(l, err) == 0 &&
-	    clear_path(l, err) == 0 && bind_socket(l, mode, err) == 0 &&
-	    give_group(l, gid, err) == 0 && attach(l, err) == 0)
+	if (listener_file_make(l, mode, gid, err) == 0 && attach(l, err) == 0)
 		return l;
 	listener_free(l);
 	return NULL;
@@ -466,13 +189,14 @@ bind_tcp(
 
 	l->fd = socket(sa.any.sa_family, type, 0);
 	if (l->fd < 0)
-		return fail(l, err, "%s", strerror(errno));
+		return listener_fail(l, err, "%s", strerror(errno));
 	if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
 	    (at->family == 6 && setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY,
 				    &on, sizeof(on)) != 0))
-		return fail(l, err, "%s", strerror(errno));
+		return listener_fail(l, err, "%s", strerror(errno));
 	if (bind(l->fd, &sa.any, len) != 0)
-		return fail(l, err, "cannot bind: %s", strerror(errno));
+		return listener_fail(
+		    l, err, "cannot bind: %s", strerror(errno));
 	return 0;
 }
 
@@ -503,10 +227,7 @@ listener_free(struct listener *l)
 	loop_timer_free(l->resume);
 	if (event_initialized(&l->readable))
 		event_del(&l->readable);
-	if (is_ours(l, l->addr.sun_path))
-		unlink(l->addr.sun_path);
-	if (is_ours(l, l->place.sun_path))
-		unlink(l->place.sun_path);
+	listener_file_remove(l);
 	if (l->fd >= 0 && !l->adopted)
 		close(l->fd);
 	if (l->lock >= 0)
