@@ -240,7 +240,6 @@ system_tests = \
 	tests/system/test_agent.py \
 	tests/system/test_async.py \
 	tests/system/test_bench.py \
-	tests/system/test_caddy.py \
 	tests/system/test_containers.py \
 	tests/system/test_decisions.py \
 	tests/system/test_diagnosis.py \
@@ -249,13 +248,11 @@ system_tests = \
 	tests/system/test_forward_auth.py \
 	tests/system/test_frames.py \
 	tests/system/test_gateway.py \
-	tests/system/test_haproxy.py \
 	tests/system/test_hostile_reload.py \
 	tests/system/test_install.py \
 	tests/system/test_listeners.py \
 	tests/system/test_metrics.py \
 	tests/system/test_nginx.py \
-	tests/system/test_overlay.py \
 	tests/system/test_peer_vectors.py \
 	tests/system/test_policy.py \
 	tests/system/test_restart.py \
@@ -267,10 +264,14 @@ system_tests = \
 	tests/system/test_systemd.py \
 	tests/system/test_systemd_notify.py
 
-# Of scripts, units and examples, which instruments do not reach.
+# Of scripts, units, examples and the tests' own tools, where instruments find
+# nothing that the others do not.
 plain_system_tests = \
+	tests/system/test_caddy.py \
 	tests/system/test_completion.py \
 	tests/system/test_deploy.py \
+	tests/system/test_haproxy.py \
+	tests/system/test_overlay.py \
 	tests/system/test_systemd_units.py
 
 if !INSTRUMENTED
