@@ -8,6 +8,7 @@ are no HTTP. Whatever one of them does, the others are served.
 import os
 import random
 import resource
+import select
 import signal
 import socket
 import stat
@@ -313,9 +314,7 @@ def test_slow(lab):
     # A slow reader: answers fill what the kernel holds for it.
     lazy = world.web()
     lazy.sock.setblocking(False)
-    asked = 0
-    poll("its answers not to fit", lambda: None if stuff(lazy, 20)
-         else True)
+    poll("its answers not to fit", lambda: not stuff(lazy, 20))
     trickle = [b"E", b"X: y\r\n", b"1\r\nx\r\n", b"x"]
     open_now = list(range(len(heads)))
 
@@ -331,13 +330,12 @@ def test_slow(lab):
             except OSError:
                 open_now.remove(n)
         same(world.ask("/check/one?key=b").status, 200)
-        asked_now = not open_now
-        time.sleep(0.2)  # the trickle, which is not to be a flood
-        return asked_now
+        # A trickle, which is not to be a flood, until one is closed.
+        select.select([heads[n].sock for n in open_now], [], [], 0.2)
+        return not open_now
 
     poll("the slow ones to be closed", feed)
     check(time.monotonic() - began >= 10 - 0.1, "they were closed early")
-    del asked
     poll("the lazy one to be closed",
          lambda: world.counter("http_slow") == len(heads) + 1)
     # Those without a request are there still, and one of them asks.
